@@ -1,0 +1,55 @@
+"""Match two collections that were never paired: Deep Matching Autoencoders on PyTorch."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from unpaired.errors import ConvergenceError, DataError, InputError, UnpairedError
+    from unpaired.matching.portfolio import match
+    from unpaired.models.classifier import UnsupervisedClassifier
+    from unpaired.models.dmae import DMAE
+    from unpaired.models.loading import load
+    from unpaired.types import Match, Objective
+
+__version__ = "0.1.0"
+
+_HOMES = {  # public name -> the module it is loaded from when first asked for
+    "DMAE": "unpaired.models.dmae",
+    "UnsupervisedClassifier": "unpaired.models.classifier",
+    "load": "unpaired.models.loading",
+    "match": "unpaired.matching.portfolio",
+    "Match": "unpaired.types",
+    "Objective": "unpaired.types",
+    "UnpairedError": "unpaired.errors",
+    "InputError": "unpaired.errors",
+    "ConvergenceError": "unpaired.errors",
+    "DataError": "unpaired.errors",
+}
+__all__ = [
+    "DMAE",
+    "ConvergenceError",
+    "DataError",
+    "InputError",
+    "Match",
+    "Objective",
+    "UnpairedError",
+    "UnsupervisedClassifier",
+    "load",
+    "match",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name when it is first used, so that importing the package costs nothing."""
+    if name in _HOMES:
+        value = getattr(import_module(_HOMES[name]), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'unpaired' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """Return the public names."""
+    return sorted([*__all__, "__version__"])

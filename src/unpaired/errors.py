@@ -1,0 +1,17 @@
+"""Every error this package raises on purpose."""
+
+
+class UnpairedError(Exception):
+    """Base of all errors raised on purpose; catching it catches them all."""
+
+
+class InputError(UnpairedError, ValueError):
+    """An argument breaks a rule; the message names it, the rule, what came and what to do."""
+
+
+class ConvergenceError(UnpairedError, RuntimeError):
+    """A computation left the finite numbers and cannot go on."""
+
+
+class DataError(UnpairedError, OSError):
+    """A file, a data set or an optional package is missing or not what it should be."""

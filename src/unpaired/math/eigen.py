@@ -1,0 +1,57 @@
+"""Whitening and regularised canonical correlation, once for everything that needs them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+
+def inverse_sqrt(matrix: Tensor, ridge: float) -> Tensor:
+    """(matrix + ridge * mean(eigenvalues) * I)^(-1/2) of a symmetric positive matrix. Cost O(d^3).
+
+    >>> torch.allclose(inverse_sqrt(torch.diag(torch.tensor([4.0, 1.0])), 0.0),
+    ...                torch.diag(torch.tensor([0.5, 1.0])))
+    True
+    """
+    values, vectors = torch.linalg.eigh(matrix)
+    values = values.clamp_min(0.0)
+    floor = ridge * values.mean() + torch.finfo(matrix.dtype).tiny
+    scale = torch.where(values + floor > 1e-12 * values.max(), (values + floor).rsqrt(), 0.0)
+    return (vectors * scale) @ vectors.T
+
+
+@dataclass(frozen=True)
+class CanonicalMaps:
+    """Two linear maps into one space in which matched rows correlate."""
+
+    map_x: Tensor
+    """(d_x, n_components)."""
+    map_y: Tensor
+    """(d_y, n_components)."""
+    correlations: Tensor
+    """(n_components,), falling."""
+
+
+def canonical_maps(
+    x: Tensor, y: Tensor, *, ridge_x: float, ridge_y: float, n_components: int, power: float = 0.5
+) -> CanonicalMaps:
+    """Regularised CCA of matched, centred rows; directions scaled by correlations ** power.
+
+    Notation: x (n, d_x), y (n, d_y), row i of both is one pair. The SVD of
+    Cxx^(-1/2) Cxy Cyy^(-1/2) = U S V' gives map_x = Cxx^(-1/2) U S^power, and map_y alike; ridges
+    count in units of the mean variance. This is SMI with a linear critic in closed form.
+    Cost O(n d^2 + d^3).
+    """
+    n_rows = len(x)
+    white_x = inverse_sqrt(x.T @ x / n_rows, ridge_x)
+    white_y = inverse_sqrt(y.T @ y / n_rows, ridge_y)
+    left, values, right = torch.linalg.svd(
+        white_x @ (x.T @ y / n_rows) @ white_y, full_matrices=False
+    )
+    k = min(n_components, len(values))
+    scale = values[:k].clamp_min(0.0) ** power
+    return CanonicalMaps(
+        white_x @ left[:, :k] * scale, white_y @ right.T[:, :k] * scale, values[:k]
+    )

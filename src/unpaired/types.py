@@ -1,0 +1,172 @@
+"""The values that travel between the rooms of the package."""
+
+from __future__ import annotations
+
+import csv
+import os
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FloatArray = NDArray[np.floating[Any]]
+IntArray = NDArray[np.int64]
+
+
+class Objective(float):
+    """The dependence reached: a float that also tells what each start reached."""
+
+    per_start: dict[str, float]
+
+    def __new__(cls, value: float, per_start: dict[str, float] | None = None) -> Objective:
+        """Return ``value`` as a float carrying ``per_start``, start name -> dependence."""
+        self = super().__new__(cls, value)
+        self.per_start = dict(per_start or {})
+        return self
+
+    def __reduce__(self) -> tuple[type[Objective], tuple[float, dict[str, float]]]:
+        """Return what copying needs to build the same object again."""
+        return Objective, (float(self), self.per_start)
+
+
+@dataclass(frozen=True, eq=False)
+class Match:
+    """Which row of y belongs to each row of x, how sure that is, and how it was found.
+
+    All per-row arrays have one entry per row of x, in the caller's row order. ``partner[i]`` is
+    the row of y matched with row i of x, or -1 when row i was left out.
+    """
+
+    partner: IntArray
+    confidence: FloatArray
+    objective: Objective
+    runner_up: IntArray
+    """Second best row of y for each row of x, -1 when there is none."""
+    margin: FloatArray
+    """Score of the partner minus the best other score; negative when another row scored higher."""
+    n_y: int
+    relation: str = "one-to-one"
+    agreement: float = float("nan")
+    """How well independent starts agree, 0 to 1; NaN when only one start was run."""
+    gap: float = float("nan")
+    """Dependence above that of random maps, as a share of what was possible; NaN: not measured."""
+    converged: bool = True
+
+    def __len__(self) -> int:
+        """Return the number of rows of x."""
+        return len(self.partner)
+
+    @property
+    def pairs(self) -> IntArray:
+        """The matched rows as a (k, 2) array of (row of x, row of y)."""
+        rows = np.flatnonzero(self.partner >= 0)
+        return np.column_stack([rows, self.partner[rows]]).astype(np.int64)
+
+    def summary(self) -> str:
+        """Return a few lines for a person: how many rows matched, how sure, from which start."""
+        matched = self.partner >= 0
+        n_sure = int((self.confidence[matched] >= 0.9).sum())
+        lines = [
+            f"{int(matched.sum())} of {len(self)} rows of x matched to {self.n_y} rows of y "
+            f"({self.relation})",
+            f"confidence: median {np.median(self.confidence[matched]):.2f}, {n_sure} rows at 0.9 "
+            "or more"
+            if matched.any()
+            else "confidence: no row was matched",
+            f"dependence reached: {float(self.objective):.4f}"
+            + ("" if self.converged else " (stopped before it settled)"),
+        ]
+        best_first = sorted(self.objective.per_start.items(), key=lambda item: -item[1])
+        lines += [f"  start {name}: {value:.4f}" for name, value in best_first]
+        if np.isfinite(self.agreement):
+            lines.append(f"agreement between starts: {self.agreement:.2f}")
+        if np.isfinite(self.gap):
+            lines.append(f"dependence above random maps: {self.gap:.2f}")
+        return "\n".join(lines)
+
+    def _columns(self) -> dict[str, NDArray[Any]]:
+        return {
+            "row": np.arange(len(self)),
+            "partner": self.partner,
+            "confidence": self.confidence,
+            "runner_up": self.runner_up,
+            "margin": self.margin,
+        }
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return one row per row of x: row, partner, confidence, runner_up, margin."""
+        import pandas as pd
+
+        return pd.DataFrame(self._columns())
+
+    def to_csv(self, path: str | os.PathLike[str]) -> None:
+        """Write one line per row of x to ``path``: row, partner, confidence, runner_up, margin."""
+        columns = self._columns()
+        with atomic_writer(path) as handle:
+            writer = csv.writer(handle)
+            writer.writerow(columns)
+            writer.writerows(zip(*(c.tolist() for c in columns.values()), strict=True))
+
+
+class atomic_writer:  # noqa: N801 - reads as a function, like open()
+    """Open a text file that appears under its name only when written to the end."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        """Remember where the finished file belongs."""
+        self.path = Path(path)
+
+    def __enter__(self) -> Any:
+        """Return a handle on a temporary file in the same folder."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        fd, self._temporary = tempfile.mkstemp(dir=self.path.parent, prefix=f".{self.path.name}.")
+        self._handle = os.fdopen(fd, "w", encoding="utf-8", newline="")
+        return self._handle
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        """Move the file into place, or remove it when the block failed."""
+        self._handle.close()
+        if kind is None:
+            os.chmod(self._temporary, 0o644)
+            os.replace(self._temporary, self.path)
+        else:
+            os.unlink(self._temporary)
+
+
+@dataclass(frozen=True)
+class Naming:
+    """One run of naming a pile of images: what the report shows of it."""
+
+    title: str
+    class_names: tuple[str, ...]
+    labels: IntArray
+    """(n,) class given to each image."""
+    confidence: FloatArray
+    truth: IntArray | None = None
+    history: list[dict[str, float]] = field(default_factory=list)
+    """One dict per step; keys as in ``DMAE.history_`` plus precision and recall where known."""
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """Everything a report tells about a finished run; plain values only."""
+
+    title: str
+    headline: dict[str, float]
+    """What to print large, name -> value between 0 and 1 (accuracies) or any number."""
+    settings: dict[str, Any]
+    seed: int
+    versions: dict[str, str]
+    seconds: dict[str, float]
+    namings: tuple[Naming, ...] = ()
+    images: NDArray[np.uint8] | None = None
+    """(n, h, w, 3) thumbnails shared by all namings, or None."""
+    match: Match | None = None
+    history: list[dict[str, float]] = field(default_factory=list)
+    notes: tuple[str, ...] = ()
+    """Sentences for the reader: what was compared with what, and what the result does not show."""
