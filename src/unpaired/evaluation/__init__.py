@@ -1,0 +1,1 @@
+"""How good is it: retrieval, matching and classifier metrics, as plain numbers."""

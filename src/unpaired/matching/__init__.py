@@ -1,0 +1,1 @@
+"""Finding the matching: starts, solvers, and the portfolio that chooses."""

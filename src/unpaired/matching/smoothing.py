@@ -1,0 +1,138 @@
+"""The neighbour-smoothed, half-whitened space in which clusters of features are classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.floating]
+Ints = NDArray[np.integer]
+
+_EXACT_SIDE = 3000
+_BLOCK_ENTRIES = 2**24
+
+
+def unit_rows(rows: Floats) -> Floats:
+    """Return the rows scaled to length one; rows of length zero stay zero."""
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return rows / np.where(lengths > 0, lengths, 1.0).astype(rows.dtype)
+
+
+def nearest_neighbours(queries: Floats, base: Floats, n_neighbours: int) -> Ints:
+    """Return the indices (n, k) of the base rows with the largest inner products, block by block."""
+    k = min(n_neighbours, len(base))
+    block = max(1, _BLOCK_ENTRIES // len(base))
+    found = np.empty((len(queries), k), dtype=np.int64)
+    for start in range(0, len(queries), block):
+        similarity = queries[start : start + block] @ base.T
+        if k < len(base):
+            part = np.argpartition(similarity, len(base) - k, axis=1)[:, len(base) - k :]
+        else:
+            part = np.broadcast_to(np.arange(k), similarity.shape)
+        found[start : start + block] = np.sort(part, axis=1)
+    return found
+
+
+def mean_of_rows(rows: Floats, index: Ints) -> Floats:
+    """Return for each row of an index (n, k) the mean of the rows it points to."""
+    total = np.zeros((len(index), rows.shape[1]), dtype=rows.dtype)
+    for column in index.T:
+        total += rows[column]
+    return total / np.asarray(index.shape[1], dtype=rows.dtype)
+
+
+def principal_axes(centred: Floats, n_components: int) -> tuple[Floats, Floats]:
+    """Return the leading axes (d, p) and eigenvalues (p,) of the covariance of centred rows.
+
+    Exact when either side is at most 3,000; otherwise four rounds of subspace iteration from a
+    fixed random start, so the same rows always give the same axes.
+    """
+    n, d = centred.shape
+    p = max(1, min(n_components, n - 1, d))
+    if d <= _EXACT_SIDE:
+        values, vectors = np.linalg.eigh((centred.T @ centred).astype(np.float64))
+        axes, squares = vectors[:, ::-1][:, :p], values[::-1][:p]
+    elif n <= _EXACT_SIDE:
+        values, vectors = np.linalg.eigh((centred @ centred.T).astype(np.float64))
+        squares = values[::-1][:p]
+        scale = np.sqrt(np.maximum(squares, np.finfo(np.float64).tiny))
+        axes = centred.T @ (vectors[:, ::-1][:, :p] / scale)
+    else:
+        start = np.random.default_rng(0).standard_normal((d, min(d, p + 16)))
+        basis = np.linalg.qr(start.astype(centred.dtype))[0]
+        for _ in range(4):
+            basis = np.linalg.qr(centred.T @ (centred @ basis))[0]
+        _, singular, right = np.linalg.svd(centred @ basis, full_matrices=False)
+        axes, squares = (basis @ right.T)[:, :p], singular[:p].astype(np.float64) ** 2
+    largest = squares[0] if len(squares) else 0.0
+    kept = squares > max(largest, 0.0) * 1e-7
+    if not kept.any():
+        kept[:1] = True
+    signs = np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])])
+    axes = axes * np.where(signs == 0, 1.0, signs)
+    return axes[:, kept].astype(centred.dtype), np.maximum(squares[kept], 0.0) / n
+
+
+@dataclass(frozen=True)
+class SmoothSpace:
+    """A fitted smoothed space: what maps new rows into it, and the training rows mapped.
+
+    Attributes:
+        mean: Column means (d,) of the training features.
+        axes: Principal axes (d, p), each divided by the fourth root of its eigenvalue.
+        whitened: Training rows after half-whitening, unit length (n, p).
+        before_last: Training rows before the last round of averaging (n, p).
+        smoothed: Training rows after the last round, unit length (n, p).
+        n_neighbours: Rows averaged in each round, the row itself among them.
+    """
+
+    mean: Floats
+    axes: Floats
+    whitened: Floats
+    before_last: Floats
+    smoothed: Floats
+    n_neighbours: int
+
+    def whiten(self, features: Floats) -> Floats:
+        """Return new rows in the half-whitened space, unit length."""
+        rows = np.asarray(features, dtype=self.mean.dtype) - self.mean
+        return unit_rows(rows @ self.axes)
+
+    def transform(self, features: Floats) -> Floats:
+        """Return new rows in the smoothed space: each is the mean of its training neighbours."""
+        index = nearest_neighbours(self.whiten(features), self.whitened, self.n_neighbours)
+        return unit_rows(mean_of_rows(self.before_last, index))
+
+
+def smooth_features(
+    features: Floats, *, n_components: int = 128, n_neighbours: int | None = None, n_rounds: int = 5
+) -> SmoothSpace:
+    """Return the neighbour-smoothed half-whitened space of the rows.
+
+    Principal components scaled by eigenvalue^(-1/4), rows to unit length, then ``n_rounds`` times
+    each row becomes the mean of its ``n_neighbours`` nearest rows (itself included). The
+    neighbours are found once, in blocks; no n x n array is made.
+
+    Args:
+        features: Rows (n, d).
+        n_components: Principal components kept, at most.
+        n_neighbours: Rows averaged; by default 20, or the square root of n when that is less.
+        n_rounds: Rounds of averaging; 0 leaves the half-whitened rows.
+    """
+    rows = np.asarray(features, dtype=np.float32)
+    scale = float(np.abs(rows).max(initial=0.0))
+    mean = rows.mean(axis=0, dtype=np.float64).astype(np.float32)
+    axes, values = principal_axes((rows - mean) / np.float32(scale or 1.0), n_components)
+    power = np.where(values > 0, values, 1.0) ** -0.25
+    axes = (axes * power).astype(np.float32) / np.float32(scale or 1.0)
+    whitened = unit_rows((rows - mean) @ axes)
+    k = n_neighbours if n_neighbours is not None else max(1, min(20, int(np.sqrt(len(rows)))))
+    k = min(k, len(rows))
+    before, current = whitened, whitened
+    if n_rounds > 0:
+        index = nearest_neighbours(whitened, whitened, k)
+        for _ in range(n_rounds):
+            before, current = current, unit_rows(mean_of_rows(current, index))
+    return SmoothSpace(mean, axes, whitened, before, current, k)

@@ -1,0 +1,1 @@
+"""Estimators: check, call the rooms above, store what was learned."""

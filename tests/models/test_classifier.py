@@ -1,0 +1,71 @@
+import numpy as np
+import pytest
+import torch
+from sklearn.base import clone
+
+import unpaired
+
+
+def named_blobs(rng, n_classes=6, n_per_class=40, spread=0.4):
+    """Images around class centres, and class vectors with the same geometry, rotated."""
+    centres = rng.standard_normal((n_classes, 12)) * np.linspace(3.0, 1.5, n_classes)[:, None]
+    truth = rng.permutation(np.repeat(np.arange(n_classes), n_per_class))
+    images = centres[truth] + spread * rng.standard_normal((len(truth), 12))
+    rotation = np.linalg.qr(rng.standard_normal((12, 12)))[0]
+    return images, centres @ rotation, truth
+
+
+def test_no_labels_names_the_blobs_and_new_images(seed):
+    rng = np.random.default_rng(seed)
+    images, vectors, truth = named_blobs(rng)
+    clf = unpaired.UnsupervisedClassifier(n_rounds=2, random_state=seed).fit(images[:180], vectors)
+    assert (clf.labels_ == truth[:180]).mean() >= 0.95
+    assert (clf.predict(images[180:]) == truth[180:]).mean() >= 0.95
+    probabilities = clf.predict_proba(images[180:])
+    assert probabilities.shape == (60, 6)
+    np.testing.assert_allclose(probabilities.sum(1), 1.0, rtol=1e-6)
+    assert ((clf.confidence_ >= 0) & (clf.confidence_ <= 1)).all()
+
+
+def test_given_labels_are_kept_and_decide_the_names(seed):
+    rng = np.random.default_rng(seed)
+    images, _, truth = named_blobs(rng)
+    meaningless = rng.standard_normal((6, 5))  # names whose geometry says nothing
+    labels = np.full(len(truth), -1)
+    for cls in range(6):
+        labels[np.flatnonzero(truth == cls)[:3]] = cls
+    clf = unpaired.UnsupervisedClassifier(n_rounds=2, random_state=seed)
+    clf.fit(images, meaningless, labels)
+    np.testing.assert_array_equal(clf.labels_[labels >= 0], labels[labels >= 0])
+    assert (clf.labels_ == truth).mean() >= 0.95
+
+
+def test_same_seed_same_bits_and_save_load(tmp_path):
+    images, vectors, _ = named_blobs(np.random.default_rng(0))
+    descriptions = [torch.as_tensor(vectors), vectors[:, :4] ** 3]
+    clf = unpaired.UnsupervisedClassifier(n_rounds=1, random_state=7).fit(images, descriptions)
+    again = clone(clf).fit(images, descriptions)
+    np.testing.assert_array_equal(clf.predict_proba(images), again.predict_proba(images))
+    clf.save(tmp_path)
+    loaded = unpaired.load(tmp_path)
+    np.testing.assert_array_equal(loaded.predict_proba(images), clf.predict_proba(images))
+    np.testing.assert_array_equal(loaded.labels_, clf.labels_)
+    assert len(loaded.trace_) == len(clf.trace_)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"class_vectors": [np.eye(6), np.eye(5)]}, "class_vectors must describe the same classes"),
+        ({"labels": np.zeros(3, dtype=int)}, "labels must be 240 whole numbers"),
+        ({"labels": np.full(240, 6)}, "labels must lie between -1 (unknown) and 5"),
+        ({"images": np.full((240, 3), np.nan)}, "images must be finite: 720 values"),
+    ],
+)
+def test_wrong_input_is_named(change, message):
+    images, vectors, _ = named_blobs(np.random.default_rng(0))
+    with pytest.raises(unpaired.InputError) as caught:
+        unpaired.UnsupervisedClassifier().fit(
+            **{"images": images, "class_vectors": vectors, **change}
+        )
+    assert message in str(caught.value)
