@@ -94,8 +94,8 @@ def _to_numpy(value: Any, name: str) -> NDArray[Any]:
                 "sklearn.decomposition.TruncatedSVD(256)."
             )
         return np.asarray(value.toarray())
-    if isinstance(value, np.ma.MaskedArray) and value.mask.any():
-        value = value.astype(np.float64).filled(np.nan)
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        value = np.ma.filled(np.ma.asarray(value, dtype=np.float64), np.nan)
     if hasattr(value, "to_numpy"):  # pandas, polars
         value = _frame_to_numpy(value)
     try:
@@ -110,11 +110,12 @@ def _to_numpy(value: Any, name: str) -> NDArray[Any]:
 def _frame_to_numpy(frame: Any) -> NDArray[Any]:
     """Return the values of a frame; missing numbers become NaN."""
     values = np.asarray(frame.to_numpy())
-    if values.dtype == object and hasattr(frame, "columns"):
-        # pandas gives objects for numbers and booleans side by side, and for its nullable types.
-        if all(getattr(kind, "kind", "O") in "fiub" for kind in frame.dtypes):
-            return np.asarray(frame.to_numpy(dtype=np.float64, na_value=np.nan))
-    return values
+    if values.dtype != object or not hasattr(frame, "columns"):
+        return values
+    # pandas gives objects for numbers and booleans side by side, and for its nullable types.
+    if any(getattr(kind, "kind", "O") not in "fiub" for kind in frame.dtypes):
+        return values
+    return np.asarray(frame.to_numpy(dtype=np.float64, na_value=np.nan))
 
 
 def check_pairs(pairs: Any, n_x: int, n_y: int) -> IntArray:
@@ -191,8 +192,8 @@ def check_choice(value: Any, name: str, known: Iterable[str]) -> str:
         InputError: otherwise, with the nearest known name.
     """
     options = sorted(known)
-    if value in options:
-        return str(value)
+    if isinstance(value, str) and value in options:
+        return value
     near = difflib.get_close_matches(str(value), options, n=1)
     guess = f' Did you mean "{near[0]}"?' if near else ""
     raise InputError(f'Unknown {name} "{value}".{guess} Known: {", ".join(options)}.')
@@ -205,8 +206,8 @@ def check_number(value: Any, name: str, low: float, *, integer: bool = False) ->
         InputError: otherwise.
     """
     kind = "a whole number" if integer else "a number"
-    good = isinstance(value, (int, np.integer) if integer else (int, float, np.number))
-    if not good or isinstance(value, bool) or not np.isfinite(value) or value < low:
+    kinds = (int, np.integer) if integer else (int, float, np.integer, np.floating)
+    if not isinstance(value, kinds) or isinstance(value, bool) or not low <= value < math.inf:
         raise InputError(f"{name} must be {kind} of at least {low}: got {value!r}.")
 
 

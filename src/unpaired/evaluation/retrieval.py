@@ -31,6 +31,7 @@ def recall_at_k(
     >>> recall_at_k(np.array([[-1.0, -2.0], [-3.0, -4.0]]), np.array([0, 1]), ks=(1, 2))
     {'R@1': 0.5, 'R@2': 1.0}
     """
+    scores = _check_scores(scores)
     mask = _relevance(scores, relevant)
     rank = _rank_of_best(scores, mask)
     return {f"R@{k}": float((rank < k).mean()) for k in ks}
@@ -39,19 +40,32 @@ def recall_at_k(
 def _relevance(scores: FloatArray, relevant: NDArray[np.bool_] | IntArray) -> NDArray[np.bool_]:
     """``relevant`` as a boolean matrix of the shape of ``scores``."""
     marks: NDArray[Any] = np.asarray(relevant)
-    if marks.dtype == np.bool_ and marks.shape == scores.shape:
-        if not marks.any(1).all():
-            raise InputError(
-                "relevant must mark at least one column in every row: row "
-                f"{int(np.flatnonzero(~marks.any(1))[0])} has none. Drop rows without truth."
-            )
-        return marks
     if marks.shape == (scores.shape[0],) and marks.dtype.kind in "iu":
-        return marks[:, None] == np.arange(scores.shape[1])[None, :]
-    raise InputError(
-        f"relevant must be a boolean {scores.shape} matrix or {scores.shape[0]} column numbers: "
-        f"it has shape {marks.shape} and type {marks.dtype}. One entry per row of scores."
-    )
+        marks = marks[:, None] == np.arange(scores.shape[1])[None, :]
+    elif marks.dtype != np.bool_ or marks.shape != scores.shape:
+        raise InputError(
+            f"relevant must be a boolean {scores.shape} matrix or {scores.shape[0]} column "
+            f"numbers: it has shape {marks.shape} and type {marks.dtype}. One entry per row of "
+            "scores."
+        )
+    without = np.flatnonzero(~marks.any(1))
+    if len(without):
+        raise InputError(
+            f"relevant must mark at least one column in every row: row {without[0]} has none. "
+            "Drop rows without truth."
+        )
+    return marks
+
+
+def _check_scores(scores: FloatArray) -> FloatArray:
+    """``scores`` as an array; NaN would rank above nothing and so look like a perfect result."""
+    scores = np.asarray(scores)
+    if scores.ndim != 2 or np.isnan(scores).any():
+        raise InputError(
+            f"scores must be a matrix without NaN: its shape is {scores.shape} and "
+            f"{int(np.isnan(scores).sum())} entries are NaN. Score every row against every column."
+        )
+    return scores
 
 
 def both_ways(
@@ -62,6 +76,7 @@ def both_ways(
     >>> both_ways(np.eye(2), np.array([0, 1]), ks=(1,))
     {'x->y R@1': 1.0, 'y->x R@1': 1.0}
     """
+    scores = _check_scores(scores)
     mask = np.asarray(owner)[None, :] == np.arange(scores.shape[0])[:, None]
     forth = recall_at_k(scores, mask, ks)
     back = recall_at_k(scores.T, np.asarray(owner, dtype=np.int64), ks)
@@ -79,7 +94,7 @@ def foscttm(scores: FloatArray) -> float:
     >>> foscttm(np.eye(4))
     0.0
     """
-    scores = np.asarray(scores)
+    scores = _check_scores(scores)
     n_rows, n_columns = scores.shape
     if n_rows != n_columns or n_rows < 2:
         raise InputError(

@@ -11,8 +11,9 @@ from unpaired._checks import check_choice, check_one_to_one, check_pairs, check_
 from unpaired._random import RandomState, derive_rng, resolve_seed
 from unpaired.errors import InputError
 from unpaired.matching.assignment import assign
-from unpaired.matching.frank_wolfe import frank_wolfe, plan_of
+from unpaired.matching.frank_wolfe import frank_wolfe
 from unpaired.matching.naming import name_classes
+from unpaired.matching.solution import alignment, plan_of
 from unpaired.matching.starts import signature_scores
 from unpaired.types import FloatArray, IntArray, Match, Objective
 
@@ -61,16 +62,17 @@ def _match_one_to_one(x: FloatArray, y: FloatArray, known: IntArray) -> Match:
     found = {}
     for name, scores in starts.items():
         plan = plan_of(assign(scores, known), len(y))
-        partner, converged = frank_wolfe(gram_x, gram_y, plan, known)
-        found[name] = (_alignment(gram_x, gram_y, partner), partner, converged)
-    value, partner, converged = max(found.values(), key=lambda item: item[0])
+        solution = frank_wolfe(gram_x, gram_y, plan, known)
+        found[name] = (_relative_alignment(gram_x, gram_y, solution.partner), solution)
+    value, best = max(found.values(), key=lambda item: item[0])
+    partner = best.partner
     scores = gram_x @ plan_of(partner, len(y)) @ gram_y
     return describe(
         scores,
         partner,
         Objective(value, {name: item[0] for name, item in found.items()}),
         relation="one-to-one",
-        converged=converged,
+        converged=best.converged,
         known=known,
     )
 
@@ -83,13 +85,12 @@ def _centred_gram(rows: FloatArray) -> FloatArray:
     return np.asarray(gram - gram.mean(0) - gram.mean(1)[:, None] + gram.mean())
 
 
-def _alignment(gram_x: FloatArray, gram_y: FloatArray, partner: IntArray) -> float:
+def _relative_alignment(gram_x: FloatArray, gram_y: FloatArray, partner: IntArray) -> float:
     """Centred kernel alignment of the matched rows."""
     rows = np.flatnonzero(partner >= 0)
-    part_x = gram_x[np.ix_(rows, rows)]
-    part_y = gram_y[np.ix_(partner[rows], partner[rows])]
-    norm = float(np.linalg.norm(part_x) * np.linalg.norm(part_y))
-    return float((part_x * part_y).sum()) / max(norm, 1e-300)
+    norm_x = float(np.linalg.norm(gram_x[np.ix_(rows, rows)]))
+    norm_y = float(np.linalg.norm(gram_y[np.ix_(partner[rows], partner[rows])]))
+    return alignment(gram_x, gram_y, partner) / max(norm_x * norm_y, 1e-300)
 
 
 def _match_many_to_one(

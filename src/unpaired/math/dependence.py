@@ -60,7 +60,10 @@ def cka(gram_x: Tensor, gram_y: Tensor, perm: Tensor | None = None) -> Tensor:
     check_gram_pair(gram_x, gram_y, perm)
     centred_x, centred_y = center_gram(gram_x), align_gram(center_gram(gram_y), perm)
     norm = torch.linalg.norm(centred_x) * torch.linalg.norm(centred_y)
-    return (centred_x * centred_y).sum() / norm.clamp_min(torch.finfo(gram_x.dtype).tiny)
+    # What centring leaves of a constant view is rounding: no value and no gradient comes of it.
+    floor = torch.linalg.norm(gram_x.detach()) * torch.linalg.norm(gram_y.detach())
+    varies = norm > 10.0 * torch.finfo(norm.dtype).eps * floor
+    return torch.where(varies, (centred_x * centred_y).sum() / torch.where(varies, norm, 1.0), 0.0)
 
 
 def smi(

@@ -1,0 +1,300 @@
+"""One self-contained HTML page that tells a finished run to a person."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from unpaired.errors import InputError
+from unpaired.report import plots
+from unpaired.types import IntArray, Match, Naming, RunResult, atomic_writer
+
+PHOTOS_PER_CLASS = 24
+PHOTOS_PER_REPORT = 500  # keeps the page below 4 MB; every class shows at least 3
+ROWS_PER_TABLE = 10
+LARGEST_CONFUSION_MATRIX = 30
+STARTS_SHOWN = 30
+
+# Words in the name of a headline number that make it a yardstick rather than a result.
+_YARDSTICKS = ("chance", "oracle", "baseline", "k-means", "kmeans", "random", "upper bound")
+
+# Title of a chart, the keys of a history it draws, and the range of its y axis when fixed.
+_CHARTS: tuple[tuple[str, tuple[str, ...], tuple[float, float] | None], ...] = (
+    ("Precision and recall of the matching", ("precision", "recall"), (0.0, 1.0)),
+    ("Loss", ("loss", "reconstruction_x", "reconstruction_y"), None),
+    ("Dependence", ("dependence",), None),
+    ("Changes of the match", ("changed",), None),
+)
+
+
+def write_report(result: RunResult, out_dir: str | os.PathLike[str]) -> Path:
+    """Return the path of ``report.html``, written into ``out_dir`` as one self-contained page.
+
+    Raises InputError when the arrays of ``result`` do not fit together.
+    """
+    path = Path(out_dir) / "report.html"
+    page = render_report(result)
+    with atomic_writer(path) as handle:
+        handle.write(page)
+    return path
+
+
+def render_report(result: RunResult) -> str:
+    """Return the page as text; the same ``result`` gives the same text."""
+    from jinja2 import Environment, StrictUndefined
+
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    for reading in (number, decimals, percent, duration):
+        environment.filters[reading.__name__] = reading
+    source = resources.files(__package__).joinpath("template.html.j2").read_text(encoding="utf-8")
+    page = environment.from_string(source).render(_page(result))
+    return page.encode("utf-8", "replace").decode("utf-8")  # file names may hold lone surrogates
+
+
+def number(value: float, digits: int = 3) -> str:
+    """Return a number for reading: whole ones in full, others to ``digits`` significant digits."""
+    value = float(value)
+    if not math.isfinite(value):
+        return "n/a" if math.isnan(value) else str(value)
+    if value == int(value) and abs(value) < 1e15:
+        return f"{int(value):,}"
+    return f"{value:,.{digits}g}" if abs(value) < 1000 else f"{value:,.0f}"
+
+
+def decimals(value: float, n_digits: int) -> str:
+    """Return a number with ``n_digits`` after the point, for columns; "n/a" when not finite."""
+    return f"{value:.{n_digits}f}" if math.isfinite(value) else "n/a"
+
+
+def percent(value: float) -> str:
+    """Return a share as a percentage, "n/a" when it is not known."""
+    return f"{100 * float(value):.1f}%" if math.isfinite(value) else "n/a"
+
+
+def duration(seconds: float) -> str:
+    """Return a time in seconds, or in minutes and seconds from two minutes on."""
+    if not math.isfinite(seconds):
+        return "n/a"
+    if seconds < 120:
+        return f"{seconds:.2f} s" if seconds < 10 else f"{seconds:.1f} s"
+    return f"{int(seconds // 60)} min {int(seconds % 60)} s"
+
+
+def _page(result: RunResult) -> dict[str, Any]:
+    """Return everything the template shows."""
+    n_groups = sum(len(naming.class_names) for naming in result.namings)
+    limit = min(PHOTOS_PER_CLASS, max(3, PHOTOS_PER_REPORT // max(n_groups, 1)))
+    # In a naming run a number between 0 and 1 is a share of photos and becomes a bar.
+    shares = {name for name, v in result.headline.items() if result.namings and 0.0 <= v <= 1.0}
+    return {
+        "title": result.title,
+        "bars": [
+            (name, value, any(word in name.lower() for word in _YARDSTICKS))
+            for name, value in result.headline.items()
+            if name in shares
+        ],
+        "figures": [item for item in result.headline.items() if item[0] not in shares],
+        "notes": result.notes,
+        "namings": [_naming(naming, result.images, limit) for naming in result.namings],
+        "match": None if result.match is None else _match(result.match),
+        "charts": _charts(result.history),
+        "settings": {name: _plain(value) for name, value in result.settings.items()},
+        "seed": result.seed,
+        "versions": result.versions,
+        "seconds": result.seconds,
+    }
+
+
+def _plain(value: Any) -> str:
+    """Return a setting as text that does not depend on hash order."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key}: {_plain(inner)}" for key, inner in value.items()) or "none"
+    if isinstance(value, set | frozenset):
+        value = sorted(value, key=str)
+    if isinstance(value, list | tuple):
+        return ", ".join(_plain(inner) for inner in value) or "none"
+    text = f"{value:.6g}" if isinstance(value, float) else str(value)
+    return text if len(text) <= 2000 else text[:2000] + " \N{HORIZONTAL ELLIPSIS}"
+
+
+def _charts(history: list[dict[str, float]]) -> list[dict[str, Any]]:
+    """Return the charts whose keys occur in ``history`` with at least one finite value."""
+    from markupsafe import Markup
+
+    charts = []
+    for title, keys, y_range in _CHARTS:
+        series, last = {}, {}
+        for key in keys:
+            points = [(s.get("step", i), s[key]) for i, s in enumerate(history) if key in s]
+            finite = [y for _, y in points if math.isfinite(y)]
+            if finite:
+                label = key.replace("reconstruction_", "reconstruction of ")
+                series[label], last[label] = points, finite[-1]
+        if series:
+            svg = plots.line_chart(series, title=title, y_range=y_range)
+            charts.append({"title": title, "svg": Markup(svg), "legend": list(last.items())})
+    return charts
+
+
+def _naming(naming: Naming, images: Any, limit: int) -> dict[str, Any]:
+    """Return what the page shows of one naming."""
+    _check_naming(naming, images)
+    labels, truth = naming.labels, naming.truth
+    known = np.zeros(len(labels), dtype=bool) if truth is None else truth >= 0
+    scored = _scores(naming, truth, known) if truth is not None and known.any() else None
+    classes = [*range(len(naming.class_names)), *([-1] if (labels < 0).any() else [])]
+    return {
+        "title": naming.title,
+        "n": len(labels),
+        "n_classes": len(naming.class_names),
+        "accuracy": float((labels == truth)[known].mean()) if scored else math.nan,
+        "n_known": int(known.sum()),
+        "scored": scored,
+        "groups": [_group(naming, images, c, limit, known) for c in classes],
+        "charts": _charts(naming.history),
+    }
+
+
+def _check_naming(naming: Naming, images: Any) -> None:
+    """Raise InputError when the parts of a naming do not fit together."""
+    n, n_classes = len(naming.labels), len(naming.class_names)
+    lengths = {"confidence": naming.confidence, "truth": naming.truth, "images": images}
+    for name, value in lengths.items():
+        if value is not None and len(value) != n:
+            raise InputError(
+                f"{name} must have one entry per label in naming {naming.title!r}: it has "
+                f"{len(value)}, labels {n}. Select the same rows for both."
+            )
+    if images is not None and (images.ndim != 4 or images.shape[3] != 3 or images.dtype != "uint8"):
+        raise InputError(
+            "images must be uint8 of shape (n, height, width, 3): got "
+            f"{images.dtype} of shape {images.shape}. Repeat a grey channel three times."
+        )
+    for name, classes in (("labels", naming.labels), ("truth", naming.truth)):
+        if classes is not None and classes.size and classes.max() >= n_classes:
+            raise InputError(
+                f"{name} must be below {n_classes}, the number of class names of naming "
+                f"{naming.title!r}: got {classes.max()}. Pass a name for every class."
+            )
+
+
+def _group(naming: Naming, images: Any, c: int, limit: int, known: Any) -> dict[str, Any]:
+    """Return the photos given name ``c``, surest first; of many, the surest and the least sure."""
+    rows = np.flatnonzero(naming.labels == c if c >= 0 else naming.labels < 0)
+    order = np.argsort(-np.nan_to_num(naming.confidence[rows], nan=-1.0), kind="stable")
+    rows = rows[order]
+    n_last = limit // 4 if len(rows) > limit else 0
+    n_first = min(limit - n_last, len(rows))
+    shown = [*rows[:n_first], *rows[len(rows) - n_last :]]
+
+    def photo(i: int) -> dict[str, Any]:
+        truth = None if naming.truth is None or not known[i] else naming.truth[i]
+        return {
+            "row": int(i),
+            "confidence": float(naming.confidence[i]),
+            "uri": None if images is None else plots.photo_uri(images[i]),
+            "truth": None if truth is None else naming.class_names[truth],
+            "wrong": truth is not None and truth != c,
+        }
+
+    photos = [photo(int(i)) for i in shown]
+    judged = rows[known[rows]]
+    right = math.nan
+    if naming.truth is not None and judged.size and c >= 0:
+        right = float((naming.truth[judged] == c).mean())
+    return {
+        "name": naming.class_names[c] if c >= 0 else "(left unnamed)",
+        "count": len(rows),
+        "right": right,
+        "first": photos[:n_first],
+        "last": photos[n_first:],
+        "n_between": len(rows) - len(shown),
+    }
+
+
+def _scores(naming: Naming, truth: IntArray, known: Any) -> dict[str, Any]:
+    """Return the confusion matrix and what follows from it, over the rows of known truth."""
+    n_classes = len(naming.class_names)
+    given = np.where(naming.labels < 0, n_classes, naming.labels)[known]
+    confusion = np.zeros((n_classes, n_classes + 1), dtype=np.int64)
+    np.add.at(confusion, (truth[known], given), 1)
+    right, of_class, of_name = np.diag(confusion), confusion.sum(1), confusion.sum(0)[:n_classes]
+    with np.errstate(invalid="ignore"):
+        precision, recall = right / of_name, right / of_class
+    n_columns = n_classes + int(confusion[:, -1].any())
+    columns = [*naming.class_names, "(left unnamed)"][:n_columns]
+    wrong = confusion[:, :n_columns].copy()
+    np.fill_diagonal(wrong, 0)
+    largest = np.argsort(-wrong, axis=None, kind="stable")[:20]
+    pairs = [divmod(int(k), n_columns) for k in largest]
+    return {
+        "per_class": list(
+            zip(naming.class_names, of_name, of_class, precision, recall, strict=True)
+        ),
+        "mean_precision": _mean(precision),
+        "mean_recall": _mean(recall),
+        "columns": columns,
+        "confusion": confusion[:, :n_columns].tolist(),
+        "shares": (confusion / np.maximum(of_class, 1)[:, None]).tolist(),
+        "shows_matrix": n_classes <= LARGEST_CONFUSION_MATRIX,
+        "mistakes": [
+            (naming.class_names[i], columns[j], int(wrong[i, j])) for i, j in pairs if wrong[i, j]
+        ],
+    }
+
+
+def _mean(values: Any) -> float:
+    kept = values[np.isfinite(values)]
+    return float(kept.mean()) if kept.size else math.nan
+
+
+def _match(match: Match) -> dict[str, Any]:
+    """Return what the page shows of a match."""
+    from markupsafe import Markup
+
+    matched = np.flatnonzero(match.partner >= 0)
+    order = np.argsort(-np.nan_to_num(match.confidence[matched], nan=-1.0), kind="stable")
+    rows = matched[order]
+    few = len(rows) <= 2 * ROWS_PER_TABLE
+    starts = sorted(
+        match.objective.per_start.items(),
+        key=lambda item: -item[1] if math.isfinite(item[1]) else math.inf,
+    )
+    finite = [value for _, value in starts if math.isfinite(value)]
+    low, high = min([0.0, *finite]), max([0.0, *finite])
+    chart = plots.histogram(
+        match.confidence[matched], title="Confidence of the matched rows", x_label="confidence"
+    )
+    return {
+        "found": match,
+        "summary": [
+            line.replace(": nan", ": not measured")
+            for line in match.summary().splitlines()
+            if not line.startswith(" ")  # the starts get bars of their own
+        ],
+        "n_matched": len(rows),
+        "starts": [
+            (
+                name,
+                decimals(value, 4) if abs(value) < 100 else number(value),
+                (value - low) / (high - low) if high > low and value in finite else 0.0,
+            )
+            for name, value in starts[:STARTS_SHOWN]
+        ],
+        "n_starts": len(starts),
+        "histogram": Markup(chart) if len(rows) else None,
+        "tables": [("All matched rows, most certain first", rows.tolist())]
+        if few
+        else [
+            ("The most certain rows", rows[:ROWS_PER_TABLE].tolist()),
+            ("The least certain rows", rows[: -ROWS_PER_TABLE - 1 : -1].tolist()),
+        ],
+    }

@@ -1,0 +1,153 @@
+"""Imports point up the layout, never down; and the house rules a parser can check."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[1] / "src" / "unpaired"
+MAX_LINES = 400
+
+# room -> the rooms it may import, from the top of the layout to its foot. A room is a folder or a
+# file directly under src/unpaired; inside a room imports are free.
+GROUND = {"errors", "types", "_checks", "_random"}
+MAY_IMPORT: dict[str, set[str]] = {
+    "errors": set(),
+    "types": {"errors"},
+    "_random": {"errors"},
+    "_checks": {"errors", "types"},
+    "math": {"errors", "_checks"},
+    "matching": GROUND | {"math"},
+    "evaluation": GROUND | {"math"},
+    "features": GROUND | {"math"},
+    "datasets": GROUND | {"math", "features"},
+    "nets": GROUND | {"math"},
+    "training": GROUND | {"math", "matching", "nets"},
+    "models": GROUND | {"math", "matching", "evaluation", "nets", "training"},
+}
+MAY_IMPORT["registry"] = set(MAY_IMPORT)
+MAY_IMPORT["experiment"] = set(MAY_IMPORT)
+MAY_IMPORT |= {"report": {"errors", "types"}, "tables": {"errors", "types"}}
+MAY_IMPORT["cli"] = set(MAY_IMPORT)
+MAY_IMPORT |= {"__main__": {"cli"}, "__init__": set(MAY_IMPORT)}  # the public face, lazy
+
+# room -> packages of other people it must not know.
+MUST_NOT_KNOW = {
+    "math": {"matplotlib", "typer", "rich", "jinja2"},
+    "matching": {"matplotlib", "typer", "rich", "jinja2"},
+    "evaluation": {"matplotlib", "typer", "rich", "jinja2"},
+    "report": {"torch"},
+    "tables": {"torch"},
+}
+NEVER = {"pickle", "cloudpickle", "dill", "joblib", "marshal", "shelve"}  # nothing is pickled
+
+
+def imported_names(tree: ast.AST, package: str) -> Iterator[tuple[int, str]]:
+    """Yield (line, dotted name) of every import, also in functions and TYPE_CHECKING blocks."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:  # relative: climb from the package of the importing file
+                climbed = package.split(".")[: len(package.split(".")) - node.level + 1]
+                base = ".".join([*climbed, base] if base else climbed)
+            yield from ((node.lineno, f"{base}.{alias.name}") for alias in node.names)
+        elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
+            called = node.func.attr if isinstance(node.func, ast.Attribute) else None
+            called = node.func.id if isinstance(node.func, ast.Name) else called
+            if called in {"import_module", "__import__"} and isinstance(node.args[0].value, str):
+                yield node.lineno, node.args[0].value
+
+
+def violations(source: Path) -> list[str]:
+    """Return one line for every import under ``source`` that breaks the tables above."""
+    found = []
+    for path in sorted(source.rglob("*.py")):
+        parts = path.relative_to(source).with_suffix("").parts
+        room = parts[0]
+        where = f"unpaired/{path.relative_to(source)}"
+        if room not in MAY_IMPORT:
+            found.append(f"{where}: room {room!r} has no line in MAY_IMPORT")
+            continue
+        package = ".".join(["unpaired", *parts[:-1]])
+        for line, name in imported_names(ast.parse(path.read_text(encoding="utf-8")), package):
+            top, *rest = name.split(".")
+            if top != "unpaired":
+                if top in NEVER | MUST_NOT_KNOW.get(room, set()):
+                    found.append(f"{where}:{line}: {room} must not import {top}")
+                continue
+            if rest == ["__version__"]:  # a constant, not a room
+                continue
+            target = rest[0] if rest and rest[0] in MAY_IMPORT else "__init__"
+            if target != room and target not in MAY_IMPORT[room]:
+                found.append(f"{where}:{line}: {room} must not import {name}")
+    return found
+
+
+def test_imports_point_up_the_layout():
+    assert violations(SOURCE) == []
+
+
+def test_no_room_may_import_one_that_may_import_it():
+    for room, allowed in MAY_IMPORT.items():
+        mutual = [other for other in allowed if room in MAY_IMPORT[other]]
+        assert mutual == [], room
+
+
+@pytest.mark.parametrize(
+    ("file", "code"),
+    [
+        ("math/kernels.py", "from unpaired.matching.starts import spectral"),
+        ("math/kernels.py", "import unpaired.matching.starts as starts"),
+        ("math/kernels.py", "from unpaired import matching"),
+        ("math/kernels.py", "from unpaired import match"),
+        ("math/kernels.py", "import unpaired"),
+        ("math/kernels.py", "def f():\n    from unpaired.types import Match"),
+        ("math/deep/er.py", "from ...models import dmae"),
+        ("math/kernels.py", "from ..models.dmae import DMAE"),
+        ("matching/lsom.py", "if TYPE_CHECKING:\n    from unpaired.models import DMAE"),
+        ("models/dmae.py", "importlib.import_module('unpaired.report.html')"),
+        ("report/html.py", "from unpaired.models.dmae import DMAE"),
+        ("report/html.py", "def f():\n    import torch.nn"),
+        ("errors.py", "from unpaired.types import Match"),
+        ("training/checkpoint.py", "import pickle"),
+        ("helpers.py", ""),
+    ],
+)
+def test_a_planted_bad_import_is_caught(tmp_path, file, code):
+    path = tmp_path / file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(code)
+    (found,) = violations(tmp_path)
+    assert found.startswith(f"unpaired/{file}:")
+
+
+@pytest.mark.parametrize(
+    ("file", "code"),
+    [
+        ("math/dependence.py", "from unpaired.math.kernels import center_gram\nimport math, types"),
+        ("math/dependence.py", "from .kernels import center_gram"),
+        ("models/dmae.py", "from unpaired.training.loop import alternate\nimport torch"),
+        ("experiment.py", "from unpaired import __version__, registry"),
+        ("cli.py", "import unpaired.experiment"),
+        ("__init__.py", "from unpaired.models.dmae import DMAE"),
+    ],
+)
+def test_a_good_import_is_let_through(tmp_path, file, code):
+    path = tmp_path / file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(code)
+    assert violations(tmp_path) == []
+
+
+def test_every_file_can_be_read_in_one_sitting():
+    lengths = {
+        str(path.relative_to(SOURCE)): len(path.read_text(encoding="utf-8").splitlines())
+        for path in SOURCE.rglob("*.py")
+    }
+    assert lengths, f"no source under {SOURCE}"
+    assert {name: n for name, n in lengths.items() if n > MAX_LINES} == {}
