@@ -30,6 +30,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 }
 MAY_IMPORT["registry"] = set(MAY_IMPORT)
 MAY_IMPORT["experiment"] = set(MAY_IMPORT)
+MAY_IMPORT["demo"] = set(MAY_IMPORT)
 MAY_IMPORT |= {"report": {"errors", "types"}, "tables": {"errors", "types"}}
 MAY_IMPORT["cli"] = set(MAY_IMPORT)
 MAY_IMPORT |= {"__main__": {"cli"}, "__init__": set(MAY_IMPORT)}  # the public face, lazy
