@@ -59,7 +59,7 @@ def convex_sorting(
     scale = max(trace[0], 1e-300)
     for _ in range(max_iter):
         gradient = mismatch_gradient(gram_x, gram_y, plan)
-        step = plan_of(assign(-gradient, known), n_rows) - plan
+        step = plan_of(assign(gradient, known=known), n_rows) - plan
         gap = -float((gradient * step).sum())
         if gap <= tol * scale:
             converged = True
@@ -68,7 +68,7 @@ def convex_sorting(
         length = 1.0 if curvature <= 0 else min(1.0, gap / (2.0 * curvature))
         plan = plan + length * step
         trace.append(mismatch(gram_x, gram_y, plan))
-    return Solution(assign(plan, known), plan, converged, trace)
+    return Solution(assign(-plan, known=known), plan, converged, trace)
 
 
 def penalised_convex_sorting(
@@ -113,4 +113,4 @@ def penalised_convex_sorting(
         if change <= tol * np.sqrt(n_rows):
             converged = True
             break
-    return Solution(assign(plan, known), plan, converged, trace)
+    return Solution(assign(-plan, known=known), plan, converged, trace)

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import torch
 
 from unpaired.matching.assignment import assign
+from unpaired.matching.sinkhorn import sinkhorn
 from unpaired.matching.solution import Solution, fix_known, plan_of, uniform_plan
-from unpaired.math.permutations import sinkhorn
 from unpaired.types import FloatArray, IntArray
 
 Vertex = Callable[[FloatArray], FloatArray]
@@ -35,11 +34,11 @@ def frank_wolfe(
     n_x, n_y = len(gram_x), len(gram_y)
 
     def vertex(gradient: FloatArray) -> FloatArray:
-        return plan_of(assign(gradient, known), n_y)
+        return plan_of(assign(-gradient, known=known), n_y)
 
     begin = uniform_plan(n_x, n_y) if start is None else start
     plan, trace, converged = _ascend(gram_x, gram_y, fix_known(begin, known), vertex, max_iter, tol)
-    return Solution(assign(plan, known), plan, converged, trace)
+    return Solution(assign(-plan, known=known), plan, converged, trace)
 
 
 def semi_relaxed(
@@ -116,16 +115,12 @@ def annealed_sinkhorn(
     for temperature in temperatures:
         for _ in range(max_iter):
             gradient = gram_x @ plan @ gram_y
-            scale = max(temperature * float(gradient.std()), 1e-300)
-            scores = torch.as_tensor((gradient - gradient.max()) / scale)
-            if n_x > n_y:  # the larger side is the one that is left out in part
-                new = sinkhorn(scores.T).T.numpy()
-            else:
-                new = sinkhorn(scores).numpy()
+            scale = max(float(gradient.std()), 1e-300)
+            new = min(n_x, n_y) * sinkhorn(-gradient / scale, temperature, max_iter=200)
             new = fix_known(new, known)
             trace.append(float((gradient * plan).sum()))
             converged = float(np.abs(new - plan).max()) < tol
             plan = new
             if converged:
                 break
-    return Solution(assign(plan, known), plan, converged, trace)
+    return Solution(assign(-plan, known=known), plan, converged, trace)

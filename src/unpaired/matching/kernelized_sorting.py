@@ -16,7 +16,7 @@ def principal_start(gram_x: FloatArray, gram_y: FloatArray) -> list[FloatArray]:
     """
     first = [np.linalg.eigh(gram)[1][:, -1] * np.sqrt(len(gram)) for gram in (gram_x, gram_y)]
     return [
-        plan_of(assign(sign * first[0][:, None] * first[1][None, :]), len(gram_y))
+        plan_of(assign(-sign * first[0][:, None] * first[1][None, :]), len(gram_y))
         for sign in (1.0, -1.0)
     ]
 
@@ -43,11 +43,11 @@ def kernelized_sorting(
         ]
         return max(runs, key=lambda run: run.trace[-1])
     n_y = len(gram_y)
-    plan = plan_of(assign(start, known), n_y)
+    plan = plan_of(assign(-start, known=known), n_y)
     product = gram_x @ plan @ gram_y
     trace, converged = [float((product * plan).sum())], False
     for _ in range(max_iter):
-        new = plan_of(assign(product, known), n_y)
+        new = plan_of(assign(-product, known=known), n_y)
         new_product = gram_x @ new @ gram_y
         value = float((new_product * new).sum())
         if value <= trace[-1] + tol * abs(trace[-1]):
@@ -55,7 +55,7 @@ def kernelized_sorting(
             break
         plan, product = new, new_product
         trace.append(value)
-    return Solution(assign(plan, known), plan, converged, trace)
+    return Solution(assign(-plan, known=known), plan, converged, trace)
 
 
 def gram_factors(gram: FloatArray, n_components: int) -> FloatArray:
@@ -98,5 +98,5 @@ def procrustes_hungarian(
             converged = True
             break
         scores = factors_x @ (left @ right) @ factors_y.T
-        plan = plan_of(assign(scores, known), len(gram_y))
-    return Solution(assign(plan, known), plan, converged, trace[1:])
+        plan = plan_of(assign(-scores, known=known), len(gram_y))
+    return Solution(assign(-plan, known=known), plan, converged, trace[1:])

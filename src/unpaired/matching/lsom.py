@@ -63,7 +63,7 @@ def lsom(
     _equal_sizes(gram_x, gram_y)
     n_x, n_y = len(gram_x), len(gram_y)
     begin = uniform_plan(n_x, n_y) if start is None else start
-    plan = plan_of(assign(fix_known(begin, known), known), n_y)
+    plan = plan_of(assign(-fix_known(begin, known), known=known), n_y)
     coef, value = ratio_of_plan(gram_x, gram_y, plan, ratio_ridge)
     trace, converged = [value], False
     for _ in range(max_iter):
@@ -76,7 +76,7 @@ def lsom(
             break
         plan, value = new, new_value
         trace.append(value)
-    return Solution(assign(plan, known), plan, converged, trace)
+    return Solution(assign(-plan, known=known), plan, converged, trace)
 
 
 def penalised_lsom(
@@ -116,4 +116,4 @@ def penalised_lsom(
         if float(np.abs(plan - before).max()) <= tol:
             converged = True
             break
-    return Solution(assign(plan, known), plan, converged, trace)
+    return Solution(assign(-plan, known=known), plan, converged, trace)

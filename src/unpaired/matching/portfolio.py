@@ -61,7 +61,7 @@ def _match_one_to_one(x: FloatArray, y: FloatArray, known: IntArray) -> Match:
         starts["known pairs"] = gram_x[:, known[:, 0]] @ gram_y[known[:, 1]]
     found = {}
     for name, scores in starts.items():
-        plan = plan_of(assign(scores, known), len(y))
+        plan = plan_of(assign(-scores, known=known), len(y))
         solution = frank_wolfe(gram_x, gram_y, plan, known)
         found[name] = (_relative_alignment(gram_x, gram_y, solution.partner), solution)
     value, best = max(found.values(), key=lambda item: item[0])

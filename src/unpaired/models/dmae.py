@@ -135,7 +135,7 @@ class DMAE(SavedEstimator):
                 embed_x = readout.embed_x(torch.cat([views[0], z_x], 1)[free_x])
                 embed_y = readout.embed_y(torch.cat([views[1], z_y], 1)[free_y])
                 scores = (embed_x @ embed_y.T).double().cpu().numpy()
-                partner = scores.argmax(1) if self.relation == "many-to-one" else assign(scores)
+                partner = scores.argmax(1) if self.relation == "many-to-one" else assign(-scores)
                 kept = partner >= 0
                 found = np.column_stack([free_x[kept], free_y[partner[kept]]])
                 trained_pairs.append(np.concatenate([known, found]).astype(np.int64))

@@ -1,0 +1,225 @@
+"""Every assignment primitive against brute force on problems of at most seven rows."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from unpaired.errors import InputError
+from unpaired.matching import _assignment_parts, assignment
+from unpaired.matching.assignment import EXACT_ROWS, assign, assign_many, assign_sparse, complete
+from unpaired.matching.sinkhorn import sinkhorn, sinkhorn_dustbin
+
+
+def brute(cost, *, known=(), skip=None, capacity=None, one_to_one=True):
+    """All assignments by enumeration: (rows matched, cost) of the best, most rows first."""
+    n, m = cost.shape
+    known = dict(known)
+    room = np.full(m, 1 if one_to_one else n) if capacity is None else np.asarray(capacity)
+    best = None
+    for choice in itertools.product(range(-1, m), repeat=n):
+        if any(choice[r] != c for r, c in known.items()):
+            continue
+        load = np.bincount([c for c in choice if c >= 0], minlength=m)
+        if (load > room).any():
+            continue
+        total, out = 0.0, 0
+        for r, c in enumerate(choice):
+            if r in known:
+                continue
+            if c < 0:
+                out += 1
+                total += 0.0 if skip is None else np.broadcast_to(skip, n)[r]
+            else:
+                total += cost[r, c]
+        if not np.isfinite(total):
+            continue
+        key = (out, total) if skip is None else (0, total)
+        if best is None or key < best:
+            best = key
+    return best
+
+
+def value(cost, partner, *, known=(), skip=None):
+    known = dict(known)
+    total, out = 0.0, 0
+    for r, c in enumerate(partner):
+        if r in known:
+            assert c == known[r]
+        elif c < 0:
+            out += 1
+            total += 0.0 if skip is None else np.broadcast_to(skip, len(cost))[r]
+        else:
+            total += cost[r, c]
+    return (out, total) if skip is None else (0, total)
+
+
+def same(got, want):
+    assert got[0] == want[0]
+    assert got[1] == pytest.approx(want[1], abs=1e-9)
+
+
+SHAPES = [(1, 1), (3, 3), (5, 5), (4, 6), (5, 3), (2, 7), (6, 2)]
+
+
+def dense_lists(cost):
+    n, m = cost.shape
+    return np.tile(np.arange(m), (n, 1)), cost
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("skip", [None, 0.3, -0.2, "each"])
+def test_one_to_one_is_the_optimum(shape, seed, sparse, skip):
+    rng = np.random.default_rng(seed)
+    cost = rng.normal(size=shape)
+    price = rng.normal(size=shape[0]) if skip == "each" else skip
+    known = [(0, shape[1] - 1)] if seed == 1 else []
+    forbidden = [(r, c) for r in range(shape[0]) for c in range(shape[1]) if rng.random() < 0.4]
+    forbidden = [p for p in forbidden if p not in known] if seed >= 2 else []
+    blocked = cost.copy()
+    for r, c in forbidden:
+        blocked[r, c] = np.inf
+    options = {"known": known or None, "forbidden": forbidden or None, "skip_cost": price}
+    if sparse:
+        partner = assign_sparse(*dense_lists(cost), shape[1], **options)
+    else:
+        partner = assign(cost, **options)
+    used = partner[partner >= 0]
+    assert len(np.unique(used)) == len(used)
+    same(value(blocked, partner, known=known, skip=price), brute(blocked, known=known, skip=price))
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("n", [3, 6])
+@pytest.mark.parametrize("skip", [None, 0.4])
+def test_many_to_one_is_the_optimum(seed, n, skip):
+    rng = np.random.default_rng(seed)
+    m = 3
+    cost = rng.normal(size=(n, m)) + np.array([0.0, 1.0, 2.0])
+    capacity = None if seed == 0 else rng.multinomial(n + seed % 3, [0.3, 0.3, 0.4])
+    known = [(1, 2)] if seed in (1, 2) and (capacity is None or capacity[2] > 0) else []
+    forbidden = [(0, 0), (2, 1)] if seed >= 3 else None
+    blocked = cost.copy()
+    for r, c in forbidden or []:
+        blocked[r, c] = np.inf
+    partner = assign_many(
+        cost, capacity=capacity, known=known or None, forbidden=forbidden, skip_cost=skip
+    )
+    want = brute(blocked, known=known, skip=skip, capacity=capacity, one_to_one=False)
+    same(value(blocked, partner, known=known, skip=skip), want)
+    if capacity is not None:
+        assert (np.bincount(partner[partner >= 0], minlength=m) <= capacity).all()
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("skip", [0.5, 3.0])
+def test_auction_keeps_its_bound(seed, skip):
+    rng = np.random.default_rng(seed)
+    cost = rng.random((6, 5))
+    index, weight = dense_lists(cost)
+    step = 0.01
+    partner = _assignment_parts.auction(index, weight, 5, np.full(6, skip), step, 10_000)
+    assert value(cost, partner, skip=skip)[1] <= brute(cost, skip=skip)[1] + 6 * step
+
+
+def test_auction_path_is_taken_above_the_limit_and_repeats(monkeypatch):
+    rng = np.random.default_rng(0)
+    monkeypatch.setattr(assignment, "EXACT_ROWS", 10)
+    assert EXACT_ROWS > 10
+    points = rng.random((300, 2))
+    far = ((points[:, None] - points[rng.permutation(300)] - 0.01) ** 2).sum(2)
+    lists = np.argsort(far, axis=1)[:, :20]
+    costs = np.take_along_axis(far, lists, 1)
+    one = assign_sparse(lists, costs, 300)
+    two = assign_sparse(lists, costs, 300)
+    assert (one == two).all()
+    full = complete(one, 300, lambda r, c: far[np.ix_(r, c)])
+    assert sorted(full) == list(range(300))
+    exact = assign(far)
+    assert (
+        far[np.arange(300), full].sum()
+        <= far[np.arange(300), exact].sum() + 300 * 0.04 * costs.std()
+    )
+
+
+def test_duplicate_and_empty_candidates():
+    partner = assign_sparse([[0, 0], [0, 1], [-1, -1]], [[1.0, 1.0], [0.5, 9.0], [0, 0]], 2)
+    assert partner.tolist() == [0, 1, -1]
+
+
+def test_no_rows_no_columns():
+    assert assign(np.empty((0, 3))).tolist() == []
+    assert assign(np.empty((2, 0))).tolist() == [-1, -1]
+
+
+@pytest.mark.parametrize("shape", [(3, 3), (4, 6), (7, 5)])
+@pytest.mark.parametrize("temperature", [1.0, 0.05, 1e-3])
+def test_sinkhorn_meets_its_sums(shape, temperature):
+    rng = np.random.default_rng(3)
+    cost = rng.random(shape)
+    a, b = rng.dirichlet(np.ones(shape[0])), rng.dirichlet(np.ones(shape[1]))
+    plan = sinkhorn(cost, temperature, row_mass=a, column_mass=b, max_iter=200_000)
+    assert np.isfinite(plan).all()
+    np.testing.assert_allclose(plan.sum(1), a, atol=1e-5)
+    np.testing.assert_allclose(plan.sum(0), b, atol=1e-5)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_cold_sinkhorn_is_the_assignment(seed):
+    cost = np.random.default_rng(seed).random((6, 6))
+    plan = sinkhorn(cost, 2e-3, max_iter=200_000)
+    assert plan.argmax(1).tolist() == assign(cost).tolist()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_cold_dustbin_is_the_partial_assignment(seed):
+    cost = np.random.default_rng(seed).random((5, 6))
+    plan, out, _ = sinkhorn_dustbin(cost, 2e-3, 0.15, max_iter=200_000)
+    partner = np.where(out > plan.max(1), -1, plan.argmax(1))
+    assert partner.tolist() == assign(cost, skip_cost=0.15).tolist()
+
+
+@pytest.mark.parametrize("slack", [0.1, 1.0, 100.0])
+def test_unbalanced_sinkhorn_satisfies_its_optimality_conditions(slack):
+    rng = np.random.default_rng(0)
+    cost = rng.random((5, 4))
+    a, b, eps = rng.random(5), rng.random(4), 0.05
+    plan = sinkhorn(
+        cost,
+        eps,
+        row_mass=a,
+        column_mass=b,
+        row_slack=slack,
+        column_slack=slack,
+        max_iter=100_000,
+        tol=1e-13,
+    )
+    # stationarity: C + eps log P + slack log(P1/a) + slack log(P'1/b) = 0
+    grad = (
+        cost
+        + eps * np.log(plan)
+        + slack * np.log(plan.sum(1) / a)[:, None]
+        + slack * np.log(plan.sum(0) / b)
+    )
+    np.testing.assert_allclose(grad, 0, atol=1e-6 * max(1, slack))
+
+
+def test_errors_name_the_argument():
+    with pytest.raises(InputError, match="known"):
+        assign(np.zeros((3, 3)), known=[(0, 1), (2, 1)])
+    with pytest.raises(InputError, match="known"):
+        assign(np.zeros((3, 3)), known=[(0, 3)])
+    with pytest.raises(InputError, match="cost"):
+        assign(np.array([[np.nan]]))
+    with pytest.raises(InputError, match="skip_cost"):
+        assign(np.zeros((3, 3)), skip_cost=[1.0])
+    with pytest.raises(InputError, match="capacity"):
+        assign_many(np.zeros((3, 2)), capacity=[0, 3], known=[(0, 0)])
+    with pytest.raises(InputError, match="equal totals"):
+        sinkhorn(np.zeros((2, 2)), 1.0, row_mass=[1, 1])
+    with pytest.raises(InputError, match="candidates"):
+        assign_sparse([[5]], [[1.0]], 3)
