@@ -9,6 +9,7 @@ BIN := .venv/bin
 # Without build isolation, nothing outside constraints.txt is ever fetched.
 INSTALL := $(BIN)/python -m pip --disable-pip-version-check install $(PIP_FLAGS) \
 	--constraint constraints.txt --no-build-isolation
+# The matrices are small: more threads mostly wait for each other, badly so on a busy machine.
 ONE_THREAD := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 POLARS_MAX_THREADS=1
 
 RUNTIME := .venv/.installed-runtime
@@ -26,7 +27,7 @@ help: ## list these targets
 		| awk -F'|' '{ printf "%-10s %s\n", $$1, $$2 }'
 
 demo: $(RUNTIME) ## name photos without labels, and write demo-report/report.html
-	@$(BIN)/unpaired demo --out demo-report
+	@$(ONE_THREAD) $(BIN)/unpaired demo --out demo-report
 
 test: $(DEV) ## run all tests and doctests on two cores
 	@echo "running the tests"

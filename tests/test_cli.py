@@ -102,5 +102,5 @@ def test_demo_beats_its_baseline_and_writes_the_report(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "beats the baseline" in done.stdout.replace("\n", " ")
     page = (tmp_path / "report" / "report.html").read_text()
-    for word in ("airplane", "One label per class", "oracle", "Seed"):
+    for word in ("airplane", "One label per class", "oracle", "seed"):
         assert word in page

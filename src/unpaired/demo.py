@@ -9,7 +9,7 @@ import numpy as np
 from unpaired.datasets.sample import Sample, load_sample
 from unpaired.evaluation.classifier import classifier_scores, oracle_accuracy
 from unpaired.experiment import package_versions, timed
-from unpaired.matching.naming import mean_by
+from unpaired.matching.clustering import mean_by
 from unpaired.models.classifier import UnsupervisedClassifier
 from unpaired.types import FloatArray, IntArray, Naming, RunResult
 

@@ -112,9 +112,14 @@ def test_sinkhorn_of_huge_scores_stays_finite_and_becomes_hard(perm, scale):
     torch.testing.assert_close(plan, to_matrix(perm).T)
 
 
-def test_sinkhorn_stops_when_rows_and_columns_fit():
-    flat = torch.zeros(3, 3)
-    assert torch.equal(sinkhorn(flat, n_iter=10**9), torch.full((3, 3), 1 / 3).log().exp())
+@pytest.mark.parametrize("shape", [(3, 3), (4, 2), (2, 5)])
+def test_sinkhorn_stops_when_rows_and_columns_fit(monkeypatch, shape):
+    calls = []
+    original = torch.logsumexp
+    monkeypatch.setattr(torch, "logsumexp", lambda *a, **k: calls.append(0) or original(*a, **k))
+    plan = sinkhorn(torch.zeros(shape, dtype=torch.float64), n_iter=50)
+    torch.testing.assert_close(plan, torch.full(shape, 1 / shape[1], dtype=torch.float64))
+    assert len(calls) == 2  # one round: columns, then rows
 
 
 # Gradients

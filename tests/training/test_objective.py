@@ -110,10 +110,11 @@ def test_ukta_of_a_batch_does_not_grow_with_its_size(latents):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("width", [1, 16, 200])
 def test_median_bandwidth_overlooks_repeated_rows(rng, dtype, width):
-    two = torch.tensor(rng.normal(size=(2, width)), dtype=dtype)
-    gram = latent_gram(two.repeat(16, 1), "median")  # a many-to-one matching repeats rows
-    expected = torch.exp(torch.tensor([[0.0, -0.5], [-0.5, 0.0]], dtype=dtype)).repeat(16, 16)
-    torch.testing.assert_close(gram, expected, atol=1e-4, rtol=0)
+    row = np.array([0] * 28 + [1] * 4)  # a many-to-one matching repeats rows
+    expected = np.where(row[:, None] == row[None, :], 1.0, np.exp(-0.5))
+    for _ in range(10):  # equal rows come out exactly equal now and then, and rounded otherwise
+        repeated = torch.tensor(rng.normal(size=(2, width)), dtype=dtype)[row]
+        np.testing.assert_allclose(latent_gram(repeated, "median"), expected, atol=1e-3)
 
 
 def test_reconstruction_error_is_a_share(rng):

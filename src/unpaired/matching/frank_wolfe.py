@@ -110,8 +110,9 @@ def annealed_sinkhorn(
     Gromov-Wasserstein with annealing (Gold & Rangarajan 1996; Peyre et al. 2016).
     """
     n_x, n_y = len(gram_x), len(gram_y)
-    plan = fix_known(uniform_plan(n_x, n_y) if start is None else start, known)
-    trace, converged = [], False
+    plan: FloatArray = fix_known(uniform_plan(n_x, n_y) if start is None else start, known)
+    trace: list[float] = []
+    converged = False
     for temperature in temperatures:
         for _ in range(max_iter):
             gradient = gram_x @ plan @ gram_y

@@ -7,130 +7,44 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import softmax
+from sklearn.linear_model import LogisticRegression
 
+from unpaired.matching.clustering import Clusters, cluster, mean_by, membership, spherical_k_means
 from unpaired.matching.small_qap import Assignments, best_assignments
-from unpaired.matching.smoothing import SmoothSpace, smooth_features, unit_rows
+from unpaired.matching.smoothing import SmoothSpace, smooth_features
 
 Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
 
 UNKNOWN = -1
-
-
-@dataclass(frozen=True)
-class Clusters:
-    """A spherical clustering: centres (k, p) of unit length, the cluster of each row, the fit."""
-
-    centres: Floats
-    index: Ints
-    fit: float
-
-
-def cluster(
-    smoothed: Floats, n_clusters: int, rng: np.random.Generator, *, n_init: int = 10
-) -> Clusters:
-    """Return the best of several spherical k-means runs, each from a k-means++ start."""
-    rows = np.asarray(smoothed)
-    best: Clusters | None = None
-    for _ in range(n_init):
-        run = spherical_k_means(rows, _spread_start(rows, n_clusters, rng))
-        if best is None or run.fit > best.fit:
-            best = run
-    assert best is not None
-    return best
-
-
-def spherical_k_means(
-    rows: Floats, centres: Floats, *, fixed: Ints | None = None, n_rounds: int = 100
-) -> Clusters:
-    """Return spherical k-means from given centres; rows with ``fixed >= 0`` keep that cluster."""
-    index = np.full(len(rows), -1)
-    centres = unit_rows(centres)
-    similarity = rows @ centres.T
-    for _ in range(n_rounds):
-        similarity = rows @ centres.T
-        new = similarity.argmax(axis=1)
-        if fixed is not None:
-            new = np.where(fixed >= 0, fixed, new)
-        if np.array_equal(new, index):
-            break
-        index = new
-        sums = sum_by(rows, index, len(centres))
-        empty = np.flatnonzero(np.bincount(index, minlength=len(centres)) == 0)
-        if len(empty):
-            lonely = np.argsort(similarity.max(axis=1), kind="stable")[: len(empty)]
-            sums[empty[: len(lonely)]] = rows[lonely]
-        centres = unit_rows(sums)
-    return Clusters(centres, index, float(similarity[np.arange(len(rows)), index].mean()))
-
-
-def sum_by(rows: Floats, index: Ints, n_groups: int) -> Floats:
-    """Return the sums (k, d) of the rows of each group; negative groups are left out."""
-    total = np.zeros((n_groups, rows.shape[1]), dtype=rows.dtype)
-    for group in range(n_groups):
-        total[group] = rows[index == group].sum(axis=0)
-    return total
-
-
-def mean_by(rows: Floats, index: Ints, n_groups: int) -> Floats:
-    """Return the means (k, d) of the rows of each group; an empty group has the overall mean."""
-    counts = np.bincount(index[index >= 0], minlength=n_groups)
-    means = sum_by(rows, index, n_groups) / np.maximum(counts, 1)[:, None]
-    means[counts == 0] = rows.mean(axis=0)
-    return means
-
-
-def _spread_start(rows: Floats, n_clusters: int, rng: np.random.Generator) -> Floats:
-    chosen = [int(rng.integers(len(rows)))]
-    distance = np.full(len(rows), np.inf)
-    for _ in range(n_clusters - 1):
-        distance = np.minimum(distance, np.maximum(1.0 - rows @ rows[chosen[-1]], 0.0))
-        total = float(distance.sum(dtype=np.float64))
-        if total <= 1e-9:
-            chosen.append(int(rng.integers(len(rows))))
-            continue
-        draws = rng.uniform(0.0, total, size=2 + int(np.log(n_clusters)))
-        candidates = np.searchsorted(np.cumsum(distance, dtype=np.float64), draws)
-        candidates = np.minimum(candidates, len(rows) - 1)
-        left = [
-            float(np.minimum(distance, 1.0 - rows @ rows[c]).sum(dtype=np.float64))
-            for c in candidates
-        ]
-        chosen.append(int(candidates[int(np.argmin(left))]))
-    return rows[chosen]
+GEOMETRY_TEMPERATURE = 0.3
+"""Standard deviations of the geometry's score that weigh as much as one unit of log-likelihood."""
+LABEL_TRUST = 0.8
+"""Share of labelled rows taken to lie in the cluster of their class."""
+CLUSTER_WORTH = 5.0
+"""Labels per class that the named clusters are worth when a classifier is fitted."""
+INVERSE_PENALTY = 10.0
+_PSEUDO_ROWS = 2000
 
 
 def centred_kernel(vectors: Floats) -> Floats:
-    """Return the doubly centred linear kernel of the rows, scaled to Frobenius norm one."""
+    """Return the doubly centred linear kernel of the rows, scaled to Frobenius norm one.
+
+    The diagonal stays: how far a class lies from the mean of all is part of the geometry.
+    """
     rows = np.asarray(vectors, dtype=np.float64)
     rows = rows - rows.mean(axis=0)
     kernel = rows @ rows.T
-    return kernel / max(float(np.linalg.norm(kernel)), 1e-300)
-
-
-def u_centred_kernel(vectors: Floats) -> Floats:
-    """Return the U-centred linear kernel (zero diagonal, unbiased), of Frobenius norm one."""
-    rows = np.asarray(vectors, dtype=np.float64)
-    rows = rows - rows.mean(axis=0)
-    size = len(rows)
-    kernel = rows @ rows.T
-    if size < 4:
-        return centred_kernel(vectors)
-    np.fill_diagonal(kernel, 0.0)
-    sums = kernel.sum(axis=0)
-    kernel = kernel - (sums[:, None] + sums[None, :]) / (size - 2)
-    kernel = kernel + sums.sum() / ((size - 1) * (size - 2))
-    np.fill_diagonal(kernel, 0.0)
     return kernel / max(float(np.linalg.norm(kernel)), 1e-300)
 
 
 def kernel_mix(
     thing_views: Sequence[Floats], name_views: Sequence[Floats]
 ) -> list[tuple[Floats, Floats]]:
-    """Return all pairs of kernels: {centred, U-centred} x views of things x views of names."""
+    """Return the pairs of kernels of every view of the things with every view of the names."""
     return [
-        (centre(things), centre(names))
-        for centre in (centred_kernel, u_centred_kernel)
+        (centred_kernel(things), centred_kernel(names))
         for things in thing_views
         for names in name_views
     ]
@@ -143,17 +57,15 @@ class Naming:
     Attributes:
         labels: Class (n,) of each row, an index into the class vectors.
         probabilities: Probability (n, m) of each class for each row.
-        clusters: The clustering that was named.
-        cluster_classes: Class of each cluster.
-        assignments: Scores and marginals of the assignment of classes to clusters.
+        clusters: The clustering that was named; cluster c stands for class c.
+        assignments: Scores and marginals of the assignment of classes to the free clusters.
         space: The smoothed space, which maps new rows.
-        classifier: Weights (p + 1, m) of the final linear classifier on new rows, or None.
+        classifier: Weights (p + 1, m), the last row the intercepts, or None without labels.
     """
 
     labels: Ints
     probabilities: Floats
     clusters: Clusters
-    cluster_classes: Ints
     assignments: Assignments
     space: SmoothSpace
     classifier: Floats | None = None
@@ -161,47 +73,139 @@ class Naming:
     def predict_probabilities(self, features: Floats) -> Floats:
         """Return the probability (n, m) of each class for new rows."""
         smoothed = self.space.transform(features)
-        return membership(smoothed, self.clusters.centres)[:, np.argsort(self.cluster_classes)]
+        if self.classifier is None:
+            return membership(smoothed, self.clusters.centres)
+        inputs = np.hstack([self.space.whiten(features), smoothed])
+        return apply_classifier(inputs, self.classifier)
 
     def predict(self, features: Floats) -> Ints:
-        """Return the class of new rows."""
-        return self.predict_probabilities(features).argmax(axis=1)
+        """Return the class (n,) of new rows."""
+        return np.asarray(self.predict_probabilities(features).argmax(axis=1), dtype=np.int64)
 
 
-def membership(smoothed: Floats, centres: Floats, *, sharpness: float = 10.0) -> Floats:
-    """Return the probability (n, k) of each cluster for each row, from its cosines to the centres."""
-    logits = sharpness * (smoothed @ centres.T).astype(np.float64)
-    weights = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return weights / weights.sum(axis=1, keepdims=True)
+def label_votes(smoothed: Floats, centres: Floats, labels: Ints) -> Floats:
+    """Return the log-likelihood (k, m) of the known labels if cluster i had class j, unnamed rows 0.
+
+    A labelled row lies in the cluster of its class with probability ``LABEL_TRUST``.
+    """
+    size = len(centres)
+    known = np.flatnonzero(labels >= 0)
+    inside = membership(smoothed[known], centres, sharpness=20.0)
+    votes = np.zeros((size, size))
+    evidence = np.log(LABEL_TRUST * inside + (1.0 - LABEL_TRUST) / size)
+    np.add.at(votes.T, labels[known], evidence)
+    return votes
+
+
+def name_clusters(
+    cluster_views: Sequence[Floats],
+    class_views: Sequence[Floats],
+    evidence: Floats | None = None,
+    *,
+    rng: np.random.Generator | None = None,
+) -> Assignments:
+    """Return the assignment of classes to clusters by geometry and log-likelihood evidence.
+
+    Args:
+        cluster_views: Means (m, p) of the clusters in several spaces.
+        class_views: Vectors (m, q) of the classes by several descriptions.
+        evidence: Log-likelihood (m, m) of class j for cluster i from any other source.
+        rng: Randomness of the search when there are more than ten classes.
+    """
+    kernels = kernel_mix(cluster_views, class_views)
+    found = best_assignments(kernels, temperature=GEOMETRY_TEMPERATURE, rng=rng)
+    if evidence is None or not np.any(evidence):
+        return found
+    weight = GEOMETRY_TEMPERATURE * found.spread if found.spread > 0 else 1.0
+    return best_assignments(
+        kernels, evidence * weight, temperature=GEOMETRY_TEMPERATURE, spread=found.spread, rng=rng
+    )
+
+
+def fit_classifier(
+    inputs: Floats, labels: Ints, guesses: Ints, size: int, rng: np.random.Generator
+) -> Floats:
+    """Return the weights (p + 1, m) of a logistic regression on labels and guesses of the rest.
+
+    All guesses together weigh ``CLUSTER_WORTH`` labels per class, so they lead when labels are
+    few and fade when labels are many.
+    """
+    known, rest = np.flatnonzero(labels >= 0), np.flatnonzero(labels < 0)
+    if len(rest) > _PSEUDO_ROWS:
+        rest = np.sort(rng.choice(rest, size=_PSEUDO_ROWS, replace=False))
+    rows = np.concatenate([known, rest])
+    target = np.concatenate([labels[known], guesses[rest]])
+    weight = np.ones(len(rows))
+    weight[len(known) :] = CLUSTER_WORTH * size / max(1, len(rest))
+    weights = np.zeros((inputs.shape[1] + 1, size))
+    present = np.unique(target)
+    if len(present) < 2:
+        weights[-1, present] = 50.0
+        return weights
+    model = LogisticRegression(C=INVERSE_PENALTY, max_iter=300)
+    model.fit(inputs[rows].astype(np.float64), target, sample_weight=weight)
+    coefficients, intercepts = model.coef_, model.intercept_
+    if len(present) == 2:
+        coefficients = np.vstack([-coefficients, coefficients]) / 2
+        intercepts = np.concatenate([-intercepts, intercepts]) / 2
+    weights[-1] = -1e3
+    weights[:-1, present], weights[-1, present] = coefficients.T, intercepts
+    return weights
+
+
+def apply_classifier(inputs: Floats, weights: Floats) -> Floats:
+    """Return the class probabilities (n, m) of a linear classifier with intercepts last."""
+    return np.asarray(softmax(inputs @ weights[:-1] + weights[-1], axis=1))
 
 
 def name_classes(
     features: Floats,
     class_vectors: Floats | Sequence[Floats],
     *,
-    labels: Ints | None = None,
     rng: np.random.Generator,
-    linear: Floats | None = None,
+    labels: Ints | None = None,
+    anchors: Floats | None = None,
+    space: SmoothSpace | None = None,
 ) -> Naming:
     """Return a class for each row from the geometry of the class vectors, with no or few labels.
 
-    Rows are clustered in the smoothed space; the clusters are given the classes whose vectors
-    have the same mutual similarities, by the sum of all kernels; known labels vote.
+    The rows are clustered in the smoothed space. The clusters take the classes whose vectors
+    have the same mutual similarities, summed over three views of the clusters (features,
+    half-whitened, smoothed) and all descriptions of the classes. Known labels and an anchored
+    similarity enter as evidence; with labels a classifier is fitted on them and on the clusters.
+
+    Args:
+        features: Rows (n, d).
+        class_vectors: Class vectors (m, q), or several such matrices of the same classes.
+        rng: The source of randomness; equal states give equal results.
+        labels: Class of each row (n,), -1 where unknown.
+        anchors: Matrix (d, m) or a function of feature means (m, d) giving the log-likelihood
+            (m, m) of each class, for example from ``pools.anchor_evidence``.
+        space: The smoothed space of these very features, when it is at hand.
     """
     views = [class_vectors] if isinstance(class_vectors, np.ndarray) else list(class_vectors)
     size = len(views[0])
     rows = np.asarray(features, dtype=np.float32)
-    space = smooth_features(rows, n_neighbours=max(1, min(20, len(rows) // (2 * size))))
-    groups = cluster(space.smoothed, size, rng)
-    means = [mean_by(rows, groups.index, size), mean_by(space.whitened, groups.index, size)]
-    value = np.zeros((size, size)) if linear is None else linear
-    if labels is not None:
-        known = np.flatnonzero(labels >= 0)
-        vote = np.log(membership(space.smoothed[known], groups.centres))
-        for row, label in zip(vote, labels[known], strict=True):
-            value[:, label] += row
-    found = best_assignments(kernel_mix(means, views), value, rng=rng)
-    names = found.best
-    inverse = np.argsort(names)
-    probabilities = membership(space.smoothed, groups.centres)[:, inverse]
-    return Naming(names[groups.index], probabilities, groups, names, found, space)
+    if space is None:
+        space = smooth_features(rows, n_neighbours=max(1, min(20, len(rows) // (2 * size))))
+    smoothed = space.smoothed
+    free = cluster(smoothed, size, rng)
+    means = [mean_by(view, free.index, size) for view in (rows, space.whitened, smoothed)]
+    evidence = np.zeros((size, size))
+    if anchors is not None:
+        evidence += anchors(means[0]) if callable(anchors) else np.asarray(anchors)
+    known = None if labels is None or not np.any(np.asarray(labels) >= 0) else np.asarray(labels)
+    if known is not None:
+        evidence += label_votes(smoothed, free.centres, known)
+    found = name_clusters(means, views, evidence, rng=rng)
+    order = np.argsort(found.best)
+    if known is None:
+        named = Clusters(free.centres[order], found.best[free.index], free.fit)
+        return Naming(named.index, membership(smoothed, named.centres), named, found, space)
+    named = spherical_k_means(smoothed, free.centres[order], fixed=known)
+    inputs = np.hstack([space.whitened, smoothed])
+    weights = fit_classifier(inputs, known, named.index, size, rng)
+    probabilities = apply_classifier(inputs, weights)
+    given = np.flatnonzero(known >= 0)
+    probabilities[given] = np.eye(size)[known[given]]
+    return Naming(probabilities.argmax(axis=1), probabilities, named, found, space, weights)

@@ -33,7 +33,7 @@ def sinkhorn(
         cost: (n, m), finite.
         temperature: eps > 0, in units of the cost.
         row_mass: (n,) sums of the rows, default 1/n each.
-        column_mass: (m,) sums of the columns, default 1/m each; totals must agree unless slack is given.
+        column_mass: (m,) sums of the columns, default 1/m each; totals agree unless slack is given.
         row_slack: rho of the rows; None forces the sums.
         column_slack: rho of the columns; None forces the sums.
         max_iter: Rounds at most.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations, permutations
+from math import factorial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +44,8 @@ def best_assignments(
     kernels: Sequence[tuple[Floats, Floats]],
     linear: Floats | None = None,
     *,
-    temperature: float = 0.5,
+    temperature: float = 0.3,
+    spread: float | None = None,
     rng: np.random.Generator | None = None,
     n_starts: int = 200,
 ) -> Assignments:
@@ -56,7 +58,8 @@ def best_assignments(
     Args:
         kernels: Pairs of symmetric (m, m) matrices, things first, names second.
         linear: Value (m, m) of giving thing i name j; added to the quadratic score.
-        temperature: Softness of the marginals, in standard deviations of the quadratic score.
+        temperature: Softness of the marginals, in units of ``spread``.
+        spread: Scale of the score; by default its standard deviation over assignments.
         rng: Randomness of the search; unused when all assignments are scored.
         n_starts: Starts of the search above ten names.
     """
@@ -64,8 +67,9 @@ def best_assignments(
     value = np.zeros((size, size)) if linear is None else np.asarray(linear, dtype=np.float64)
     pairs = [(_symmetric(k), _symmetric(c)) for k, c in kernels]
     if size <= EXACT_SIZE:
-        return _score_all(pairs, value, temperature)
-    return _search(pairs, value, temperature, rng or np.random.default_rng(0), n_starts)
+        return _score_all(pairs, value, temperature, spread)
+    generator = np.random.default_rng(0) if rng is None else rng
+    return _search(pairs, value, temperature, spread, generator, n_starts)
 
 
 def _symmetric(kernel: Floats) -> Floats:
@@ -74,51 +78,54 @@ def _symmetric(kernel: Floats) -> Floats:
 
 
 def _score_all(
-    pairs: list[tuple[Floats, Floats]], linear: Floats, temperature: float
+    pairs: list[tuple[Floats, Floats]], linear: Floats, temperature: float, scale: float | None
 ) -> Assignments:
-    """Score all assignments: names are split in two sets, the cross term is one product."""
+    """Score all assignments: the names are split in two sets, the cross term is one product."""
     size = len(linear)
-    half = size // 2
-    first, second = np.arange(half), np.arange(half, size)
-    orders_a = np.array(list(permutations(range(half))), dtype=np.int64).reshape(-1, half)
-    orders_b = np.array(list(permutations(range(size - half))), dtype=np.int64)
-    sets = [np.array(c, dtype=np.int64) for c in combinations(range(size), half)]
+    half, rest = size // 2, size - size // 2
+    table = sum(np.einsum("ij,st->isjt", k, c) for k, c in pairs) + np.zeros((size,) * 4)
+    things = np.arange(size)
+    table[things[:, None], things[None, :], things[:, None], things[None, :]] += linear
+    orders_a = np.array(list(permutations(range(half))), dtype=np.int64).reshape(
+        factorial(half), half
+    )
+    orders_b = np.array(list(permutations(range(rest))), dtype=np.int64)
+    sets = [np.array(chosen, dtype=np.int64) for chosen in combinations(range(size), half)]
+    others = [np.setdiff1d(things, chosen) for chosen in sets]
+    place = (orders_b[:, :, None] == np.arange(rest)).astype(np.float64).reshape(-1, rest * rest)
     scores = np.empty((len(sets), len(orders_a), len(orders_b)))
-    others = [np.setdiff1d(np.arange(size), chosen) for chosen in sets]
-    rest = size - half
-    place = np.zeros((len(orders_b), rest, rest))
-    place[np.arange(len(orders_b))[:, None], np.arange(rest)[None], orders_b] = 1.0
-    place_flat = place.reshape(len(orders_b), -1)
     for s, (names_a, names_b) in enumerate(zip(sets, others, strict=True)):
-        a, b = names_a[orders_a], names_b[orders_b]
-        score_a = linear[first, a].sum(axis=1)
-        score_b = linear[second, b].sum(axis=1)
-        cross = np.zeros((len(a), rest, rest))
-        for things, names in pairs:
-            score_a = score_a + _within(things[:half, :half], names, a)
-            score_b = score_b + _within(things[half:, half:], names, b)
-            block = names[:, names_b][a]  # (orders, half, rest)
-            cross += 2.0 * np.einsum("ij,oik->ojk", things[:half, half:], block)
-        scores[s] = score_a[:, None] + score_b[None, :]
-        scores[s] += cross.reshape(len(a), -1) @ place_flat.T
-    mean, spread = float(scores.mean()), float(scores.std())
+        own_a = _within(table[:half, :, :half][:, names_a][..., names_a], orders_a)
+        own_b = _within(table[half:, :, half:][:, names_b][..., names_b], orders_b)
+        block = table[:half, :, half:][:, names_a][..., names_b].reshape(half, half, rest * rest)
+        cross = np.zeros((len(orders_a), rest * rest))
+        for thing in range(half):
+            cross += block[thing, orders_a[:, thing]]
+        scores[s] = own_a[:, None] + own_b[None, :] + 2.0 * (cross @ place.T)
     top = np.unravel_index(int(scores.argmax()), scores.shape)
     best = np.concatenate([sets[top[0]][orders_a[top[1]]], others[top[0]][orders_b[top[2]]]])
-    highest = float(scores.max())
-    weights = np.exp((scores - highest) / max(temperature * spread, 1e-300))
+    highest, mean, spread = float(scores.max()), float(scores.mean()), float(scores.std())
+    scores -= highest
+    scores /= max(temperature * (spread if scale is None else scale), 1e-300)
+    weights = np.exp(scores, out=scores)
     marginals = np.zeros((size, size))
     for s, (names_a, names_b) in enumerate(zip(sets, others, strict=True)):
         by_a, by_b = weights[s].sum(axis=1), weights[s].sum(axis=0)
-        for i in range(half):
-            marginals[i] += np.bincount(names_a[orders_a[:, i]], by_a, size)
-        for i in range(rest):
-            marginals[half + i] += np.bincount(names_b[orders_b[:, i]], by_b, size)
+        for thing in range(half):
+            marginals[thing] += np.bincount(names_a[orders_a[:, thing]], by_a, size)
+        for thing in range(rest):
+            marginals[half + thing] += np.bincount(names_b[orders_b[:, thing]], by_b, size)
     marginals /= weights.sum()
     return Assignments(best, highest, _most_likely(marginals), marginals, mean, spread, True)
 
 
-def _within(things: Floats, names: Floats, orders: Ints) -> Floats:
-    return np.einsum("ij,oij->o", things, names[orders[:, :, None], orders[:, None, :]])
+def _within(table: Floats, orders: Ints) -> Floats:
+    """Return the score of each order under a table indexed by thing, name, thing, name."""
+    total = np.zeros(len(orders))
+    for i in range(orders.shape[1]):
+        for j in range(orders.shape[1]):
+            total += table[i, orders[:, i], j, orders[:, j]]
+    return total
 
 
 def _most_likely(marginals: Floats) -> Ints:
@@ -182,6 +189,7 @@ def _search(
     pairs: list[tuple[Floats, Floats]],
     linear: Floats,
     temperature: float,
+    scale: float | None,
     rng: np.random.Generator,
     n_starts: int,
 ) -> Assignments:
@@ -210,9 +218,10 @@ def _search(
             best, highest = order, score
     draws = [_total(pairs, linear, rng.permutation(size)) for _ in range(1000)]
     mean, spread = float(np.mean(draws)), float(np.std(draws))
+    softness = max(temperature * (spread if scale is None else scale), 1e-300)
     marginals = np.zeros((size, size))
     for names, score in found.items():
-        weight = np.exp((score - highest) / max(temperature * spread, 1e-300))
+        weight = np.exp((score - highest) / softness)
         marginals[np.arange(size), list(names)] += weight
     marginals /= marginals.sum(axis=1, keepdims=True)
     return Assignments(best, highest, _most_likely(marginals), marginals, mean, spread, False)

@@ -1,0 +1,1 @@
+"""Benchmarks beside other packages, on the same rows in the same run."""
