@@ -117,8 +117,8 @@ def annealed_sinkhorn(
         for _ in range(max_iter):
             gradient = gram_x @ plan @ gram_y
             scale = max(float(gradient.std()), 1e-300)
-            new = min(n_x, n_y) * sinkhorn(-gradient / scale, temperature, max_iter=200)
-            new = fix_known(new, known)
+            soft = sinkhorn(-gradient / scale, temperature, max_iter=200)
+            new = fix_known(min(n_x, n_y) * soft, known)
             trace.append(float((gradient * plan).sum()))
             converged = float(np.abs(new - plan).max()) < tol
             plan = new
