@@ -138,6 +138,16 @@ class atomic_writer:  # noqa: N801 - reads as a function, like open()
             os.unlink(self._temporary)
 
 
+@dataclass(frozen=True, eq=False)
+class TwoViews:
+    """Two sets of rows and, for evaluation only, which belong together."""
+
+    x: FloatArray
+    y: FloatArray
+    truth: IntArray
+    """(n_x,) row of y that belongs to each row of x, -1 where there is none."""
+
+
 @dataclass(frozen=True)
 class Naming:
     """One run of naming a pile of images: what the report shows of it."""

@@ -171,7 +171,7 @@ def test_sinkhorn_meets_its_sums(shape, temperature):
 @pytest.mark.parametrize("seed", range(3))
 def test_cold_sinkhorn_is_the_assignment(seed):
     cost = np.random.default_rng(seed).random((6, 6))
-    plan = sinkhorn(cost, 2e-3, max_iter=200_000)
+    plan = sinkhorn(cost, 5e-3, max_iter=20_000)
     assert plan.argmax(1).tolist() == assign(cost).tolist()
 
 

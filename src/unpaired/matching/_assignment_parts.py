@@ -55,7 +55,7 @@ def fill_columns(costs: Float, room: Index) -> Index:
             target = source
             touched.append(target)
         stale = np.asarray(touched)
-    return chosen
+    return np.asarray(chosen)
 
 
 def sparse_exact(

@@ -97,7 +97,27 @@ def _spread_start(rows: Floats, n_clusters: int, rng: np.random.Generator) -> Fl
 
 
 def membership(smoothed: Floats, centres: Floats, *, sharpness: float = 10.0) -> Floats:
-    """Return the probability (n, k) of each cluster for each row, from its cosines to the centres."""
+    """Return the probability (n, k) of each cluster for each row, from its cosines."""
     logits = sharpness * (smoothed @ centres.T).astype(np.float64)
     weights = np.exp(logits - logits.max(axis=1, keepdims=True))
     return weights / weights.sum(axis=1, keepdims=True)
+
+
+def follow_seeds(rows: Floats, labels: Ints, n_groups: int, *, n_rounds: int = 10) -> Clusters:
+    """Return clusters whose centres stay half-way between the labelled rows and their members.
+
+    Unlike free k-means it does not split large groups, so it suits groups of uneven size. A group
+    without a label starts at the row that is farthest from all centres so far.
+    """
+    seeds = unit_rows(sum_by(rows, labels, n_groups))
+    missing = np.flatnonzero(np.bincount(labels[labels >= 0], minlength=n_groups) == 0)
+    for group in missing:
+        seeds[group] = rows[int((rows @ seeds.T).max(axis=1).argmin())]
+    centres = seeds
+    index = np.zeros(len(rows), dtype=np.int64)
+    for _ in range(n_rounds):
+        index = (rows @ centres.T).argmax(axis=1)
+        centres = unit_rows(unit_rows(mean_by(rows, index, n_groups)) + seeds)
+    similarity = rows @ centres.T
+    index = np.where(labels >= 0, labels, similarity.argmax(axis=1))
+    return Clusters(centres, index, float(similarity[np.arange(len(rows)), index].mean()))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +10,14 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression
 
-from unpaired.matching.clustering import Clusters, cluster, mean_by, membership, spherical_k_means
+from unpaired.matching.clustering import (
+    Clusters,
+    cluster,
+    follow_seeds,
+    mean_by,
+    membership,
+    spherical_k_means,
+)
 from unpaired.matching.small_qap import Assignments, best_assignments
 from unpaired.matching.smoothing import SmoothSpace, smooth_features
 
@@ -18,13 +25,18 @@ Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
 
 UNKNOWN = -1
-GEOMETRY_TEMPERATURE = 0.3
+GEOMETRY_TEMPERATURE = 0.5
 """Standard deviations of the geometry's score that weigh as much as one unit of log-likelihood."""
 LABEL_TRUST = 0.8
 """Share of labelled rows taken to lie in the cluster of their class."""
 CLUSTER_WORTH = 5.0
 """Labels per class that the named clusters are worth when a classifier is fitted."""
-INVERSE_PENALTY = 10.0
+INVERSE_PENALTY = 5.0
+"""Inverse strength of the penalty of the classifier."""
+UNEVEN_SIZES = 0.4
+"""Variation of cluster sizes around the labels above which free clusters are not trusted."""
+NEIGHBOURS = 5
+"""Rows averaged in a round of smoothing; more of them blur small groups."""
 _PSEUDO_ROWS = 2000
 
 
@@ -72,11 +84,15 @@ class Naming:
 
     def predict_probabilities(self, features: Floats) -> Floats:
         """Return the probability (n, m) of each class for new rows."""
-        smoothed = self.space.transform(features)
+        return self.class_probabilities(
+            self.space.whiten(features)[0], self.space.transform(features)
+        )
+
+    def class_probabilities(self, wide: Floats, smoothed: Floats) -> Floats:
+        """Return the probability (n, m) of each class for rows already in the two spaces."""
         if self.classifier is None:
             return membership(smoothed, self.clusters.centres)
-        inputs = np.hstack([self.space.whiten(features), smoothed])
-        return apply_classifier(inputs, self.classifier)
+        return apply_classifier(np.hstack([wide, smoothed]), self.classifier)
 
     def predict(self, features: Floats) -> Ints:
         """Return the class (n,) of new rows."""
@@ -84,7 +100,7 @@ class Naming:
 
 
 def label_votes(smoothed: Floats, centres: Floats, labels: Ints) -> Floats:
-    """Return the log-likelihood (k, m) of the known labels if cluster i had class j, unnamed rows 0.
+    """Return the log-likelihood (m, m) of the known labels if cluster i had class j.
 
     A labelled row lies in the cluster of its class with probability ``LABEL_TRUST``.
     """
@@ -120,6 +136,16 @@ def name_clusters(
     return best_assignments(
         kernels, evidence * weight, temperature=GEOMETRY_TEMPERATURE, spread=found.spread, rng=rng
     )
+
+
+def sizes_are_uneven(smoothed: Floats, labels: Ints, size: int) -> bool:
+    """Return whether k-means started at the labelled rows finds groups of uneven size."""
+    counted = np.bincount(labels[labels >= 0], minlength=size)
+    if size < 2 or counted.min() == 0:
+        return False
+    seeded = spherical_k_means(smoothed, mean_by(smoothed, labels, size), fixed=labels)
+    sizes = np.bincount(seeded.index, minlength=size)
+    return bool(sizes.std() / sizes.mean() > UNEVEN_SIZES)
 
 
 def fit_classifier(
@@ -164,32 +190,35 @@ def name_classes(
     *,
     rng: np.random.Generator,
     labels: Ints | None = None,
-    anchors: Floats | None = None,
+    anchors: Callable[[Floats], Floats] | Floats | None = None,
     space: SmoothSpace | None = None,
+    clusters: Clusters | None = None,
 ) -> Naming:
     """Return a class for each row from the geometry of the class vectors, with no or few labels.
 
     The rows are clustered in the smoothed space. The clusters take the classes whose vectors
     have the same mutual similarities, summed over three views of the clusters (features,
-    half-whitened, smoothed) and all descriptions of the classes. Known labels and an anchored
-    similarity enter as evidence; with labels a classifier is fitted on them and on the clusters.
+    half-whitened, smoothed) and all descriptions of the classes. Known labels and anchors enter
+    as evidence; with labels a classifier is fitted on them and on the named clusters. When groups
+    around the labels are of uneven size, the labels alone name the rows.
 
     Args:
         features: Rows (n, d).
         class_vectors: Class vectors (m, q), or several such matrices of the same classes.
         rng: The source of randomness; equal states give equal results.
         labels: Class of each row (n,), -1 where unknown.
-        anchors: Matrix (d, m) or a function of feature means (m, d) giving the log-likelihood
-            (m, m) of each class, for example from ``pools.anchor_evidence``.
+        anchors: Log-likelihood (m, m) of class j for cluster i, or a function that returns it
+            from the feature means (m, d) of the clusters, as ``pools.anchor_evidence`` makes.
         space: The smoothed space of these very features, when it is at hand.
+        clusters: The clusters of that space, when they are at hand.
     """
     views = [class_vectors] if isinstance(class_vectors, np.ndarray) else list(class_vectors)
     size = len(views[0])
     rows = np.asarray(features, dtype=np.float32)
     if space is None:
-        space = smooth_features(rows, n_neighbours=max(1, min(20, len(rows) // (2 * size))))
+        space = smooth_features(rows, n_neighbours=max(1, min(NEIGHBOURS, len(rows) // (2 * size))))
     smoothed = space.smoothed
-    free = cluster(smoothed, size, rng)
+    free = cluster(smoothed, size, rng) if clusters is None else clusters
     means = [mean_by(view, free.index, size) for view in (rows, space.whitened, smoothed)]
     evidence = np.zeros((size, size))
     if anchors is not None:
@@ -202,8 +231,11 @@ def name_classes(
     if known is None:
         named = Clusters(free.centres[order], found.best[free.index], free.fit)
         return Naming(named.index, membership(smoothed, named.centres), named, found, space)
-    named = spherical_k_means(smoothed, free.centres[order], fixed=known)
-    inputs = np.hstack([space.whitened, smoothed])
+    if sizes_are_uneven(smoothed, known, size):
+        named = follow_seeds(smoothed, known, size)
+    else:
+        named = spherical_k_means(smoothed, free.centres[order], fixed=known)
+    inputs = np.hstack([space.wide, smoothed])
     weights = fit_classifier(inputs, known, named.index, size, rng)
     probabilities = apply_classifier(inputs, weights)
     given = np.flatnonzero(known >= 0)

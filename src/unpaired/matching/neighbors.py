@@ -69,7 +69,7 @@ def top_k(
 class Cells:
     """Rows of one set sorted into cells around centres: an inverted file.
 
-    `members[starts[c]:starts[c + 1]]` are the rows of cell c; `rows` holds them in that order.
+    `members[starts[c]:starts[c + 1]]` are the row numbers of cell c; `rows` keeps that order.
     """
 
     centers: Float32

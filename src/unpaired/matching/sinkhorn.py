@@ -33,7 +33,7 @@ def sinkhorn(
         cost: (n, m), finite.
         temperature: eps > 0, in units of the cost.
         row_mass: (n,) sums of the rows, default 1/n each.
-        column_mass: (m,) sums of the columns, default 1/m each; totals agree unless slack is given.
+        column_mass: (m,) sums of the columns, default 1/m each; same total unless slack.
         row_slack: rho of the rows; None forces the sums.
         column_slack: rho of the columns; None forces the sums.
         max_iter: Rounds at most.
@@ -78,9 +78,8 @@ def sinkhorn(
             done = np.abs(np.log(np.maximum(u, tiny) / np.maximum(last, tiny))).max() < tol
         else:
             done = float(np.abs(u * (kernel @ v) - a).max()) <= tol * float(a.max())
-        largest = max(
-            u.max(), v.max(), 1 / max(u[a > 0].min(), tiny), 1 / max(v[b > 0].min(), tiny)
-        )
+        smallest = max(min(u[a > 0].min(), v[b > 0].min()), tiny)
+        largest = max(u.max(), v.max(), 1 / smallest)
         if largest > ABSORB_ABOVE:
             f = f + temperature * np.log(np.maximum(u, tiny))
             g = g + temperature * np.log(np.maximum(v, tiny))
@@ -88,7 +87,7 @@ def sinkhorn(
             u, v = np.ones(n), np.ones(m)
         if done:
             break
-    return u[:, None] * kernel * v
+    return np.asarray(u[:, None] * kernel * v)
 
 
 def sinkhorn_dustbin(

@@ -44,7 +44,7 @@ def best_assignments(
     kernels: Sequence[tuple[Floats, Floats]],
     linear: Floats | None = None,
     *,
-    temperature: float = 0.3,
+    temperature: float = 0.5,
     spread: float | None = None,
     rng: np.random.Generator | None = None,
     n_starts: int = 200,
@@ -169,7 +169,7 @@ def _climb(pairs: list[tuple[Floats, Floats]], linear: Floats, order: Ints) -> t
 def _relax(
     pairs: list[tuple[Floats, Floats]], linear: Floats, plan: Floats, n_steps: int = 30
 ) -> Ints:
-    """Return the order reached by Frank-Wolfe with exact line search from a doubly stochastic plan."""
+    """Return the order that Frank-Wolfe with exact line search reaches from a plan."""
     rows = np.arange(len(linear))
     for _ in range(n_steps):
         gradient = linear + sum(2.0 * k @ plan @ c for k, c in pairs)
@@ -196,7 +196,8 @@ def _search(
     """Search above ten names: Frank-Wolfe starts, random starts and kicks of the best, climbed."""
     size = len(linear)
     found: dict[tuple[int, ...], float] = {}
-    best, highest = np.arange(size), -np.inf
+    best: Ints = np.arange(size)
+    highest = -np.inf
     for start in range(n_starts):
         if start == 0:
             order = _relax(pairs, linear, np.full((size, size), 1.0 / size))

@@ -21,7 +21,7 @@ def unit_rows(rows: Floats) -> Floats:
 
 
 def nearest_neighbours(queries: Floats, base: Floats, n_neighbours: int) -> Ints:
-    """Return the indices (n, k) of the base rows with the largest inner products, block by block."""
+    """Return the indices (n, k) of the base rows with the largest inner products, in blocks."""
     k = min(n_neighbours, len(base))
     block = max(1, _BLOCK_ENTRIES // len(base))
     found = np.empty((len(queries), k), dtype=np.int64)
@@ -82,32 +82,39 @@ class SmoothSpace:
     Attributes:
         mean: Column means (d,) of the training features.
         axes: Principal axes (d, p), each divided by the fourth root of its eigenvalue.
-        whitened: Training rows after half-whitening, unit length (n, p).
-        before_last: Training rows before the last round of averaging (n, p).
-        smoothed: Training rows after the last round, unit length (n, p).
+        wide: Training rows after half-whitening, unit length (n, p), for a classifier.
+        whitened: The same with the leading components only (n, q), in which neighbours are found.
+        before_last: Training rows before the last round of averaging (n, q).
+        smoothed: Training rows after the last round, unit length (n, q).
         n_neighbours: Rows averaged in each round, the row itself among them.
     """
 
     mean: Floats
     axes: Floats
+    wide: Floats
     whitened: Floats
     before_last: Floats
     smoothed: Floats
     n_neighbours: int
 
-    def whiten(self, features: Floats) -> Floats:
-        """Return new rows in the half-whitened space, unit length."""
-        rows = np.asarray(features, dtype=self.mean.dtype) - self.mean
-        return unit_rows(rows @ self.axes)
+    def whiten(self, features: Floats) -> tuple[Floats, Floats]:
+        """Return new rows half-whitened, unit length: all components, and the leading ones."""
+        rows = (np.asarray(features, dtype=self.mean.dtype) - self.mean) @ self.axes
+        return unit_rows(rows), unit_rows(rows[:, : self.whitened.shape[1]])
 
     def transform(self, features: Floats) -> Floats:
         """Return new rows in the smoothed space: each is the mean of its training neighbours."""
-        index = nearest_neighbours(self.whiten(features), self.whitened, self.n_neighbours)
+        index = nearest_neighbours(self.whiten(features)[1], self.whitened, self.n_neighbours)
         return unit_rows(mean_of_rows(self.before_last, index))
 
 
 def smooth_features(
-    features: Floats, *, n_components: int = 128, n_neighbours: int | None = None, n_rounds: int = 5
+    features: Floats,
+    *,
+    n_components: int = 128,
+    n_wide: int = 256,
+    n_neighbours: int | None = None,
+    n_rounds: int = 5,
 ) -> SmoothSpace:
     """Return the neighbour-smoothed half-whitened space of the rows.
 
@@ -117,22 +124,24 @@ def smooth_features(
 
     Args:
         features: Rows (n, d).
-        n_components: Principal components kept, at most.
-        n_neighbours: Rows averaged; by default 20, or the square root of n when that is less.
+        n_components: Principal components in which rows are neighbours, at most.
+        n_wide: Principal components kept for a classifier, at most.
+        n_neighbours: Rows averaged; by default 5, or the square root of n when that is less.
         n_rounds: Rounds of averaging; 0 leaves the half-whitened rows.
     """
     rows = np.asarray(features, dtype=np.float32)
     scale = float(np.abs(rows).max(initial=0.0))
     mean = rows.mean(axis=0, dtype=np.float64).astype(np.float32)
-    axes, values = principal_axes((rows - mean) / np.float32(scale or 1.0), n_components)
+    axes, values = principal_axes((rows - mean) / np.float32(scale or 1.0), n_wide)
     power = np.where(values > 0, values, 1.0) ** -0.25
     axes = (axes * power).astype(np.float32) / np.float32(scale or 1.0)
-    whitened = unit_rows((rows - mean) @ axes)
-    k = n_neighbours if n_neighbours is not None else max(1, min(20, int(np.sqrt(len(rows)))))
+    mapped = (rows - mean) @ axes
+    whitened = unit_rows(mapped[:, :n_components])
+    k = n_neighbours if n_neighbours is not None else max(1, min(5, int(np.sqrt(len(rows)))))
     k = min(k, len(rows))
     before, current = whitened, whitened
     if n_rounds > 0:
         index = nearest_neighbours(whitened, whitened, k)
         for _ in range(n_rounds):
             before, current = current, unit_rows(mean_of_rows(current, index))
-    return SmoothSpace(mean, axes, whitened, before, current, k)
+    return SmoothSpace(mean, axes, unit_rows(mapped), whitened, before, current, k)
