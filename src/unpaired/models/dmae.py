@@ -14,7 +14,8 @@ from unpaired._checks import check_choice, check_number, check_pairs, check_view
 from unpaired._random import RandomState, derive_rng, derive_seed, resolve_seed
 from unpaired.errors import InputError
 from unpaired.matching.assignment import assign
-from unpaired.matching.portfolio import RELATIONS, describe, match
+from unpaired.matching.describing import describe
+from unpaired.matching.portfolio import RELATIONS, match
 from unpaired.math.dependence import MEASURES
 from unpaired.models.base import SavedEstimator
 from unpaired.nets.autoencoder import Autoencoder, AutoencoderConfig, pick_device

@@ -1,0 +1,257 @@
+"""Soft alignment: maps between two sides whose rows have no evident partners, only like geometry.
+
+Rows are described by profiles (how similarity falls off around them), which need no pairs; profiles
+give a soft plan, the plan gives a linear map in each of several views, and views that agree are
+read together. One round of refinement is made: more rounds drift towards whatever the two
+geometries share by accident, except where most rows turn out to have a mutual partner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from unpaired.matching.profiles import joint_profile, profile_score, raw_profile
+from unpaired.matching.self_learning import self_learn
+from unpaired.matching.soft_refine import (
+    Array,
+    Index,
+    Single,
+    crosses_of,
+    dependence,
+    joint_score,
+    map_from_cross,
+    pin,
+    refine,
+    sinkhorn,
+    standardise,
+)
+from unpaired.matching.views import Side, geodesic_side, linear_side, unit_rows
+from unpaired.types import FloatArray, IntArray
+
+VIEWS = ("half", "geo_correlation", "geo_euclidean")
+SEARCH_ROWS = 1000
+SEARCH_TEMPERATURES = (0.25,) * 5
+PAIR_TEMPERATURES = (0.25,) * 4
+FINAL_POWER = 0.25
+SUPPORT = 0.25
+"""Views whose finalist ranks the winner's partners within this share are read with it."""
+CLEAR_GAP = 0.2
+"""Below this dependence above random maps no view is good enough to be read alone."""
+MOSTLY_MUTUAL = 0.5
+"""Self-learning is kept where at least this share of rows has a mutual best partner."""
+MAYBE_MUTUAL = 0.42
+SIMILARITY_WEIGHT = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class SoftAlignment:
+    """Embeddings of any rows, the scores of the rows given, and label-free quality."""
+
+    embed_x: Callable[[FloatArray], FloatArray]
+    embed_y: Callable[[FloatArray], FloatArray]
+    """Maps of raw rows into one space; the inner product is the score."""
+    scores: Single
+    """(n_x, n_y), larger = better pair."""
+    plan: Single
+    agreement: float
+    gap: float
+    reached: dict[str, float]
+    """Dependence (matched CKA) that each view and profile reached."""
+    kind: str
+    """"one round", "known pairs" or "self-learned"."""
+
+
+@dataclass(frozen=True, eq=False)
+class _View:
+    x: Side
+    y: Side
+    coords: tuple[Array, Array]
+    profile: tuple[Array, Array]
+
+
+@dataclass(frozen=True, eq=False)
+class _Entry:
+    view: str
+    kind: str
+    dependence: float
+    gap: float
+    scores: Single
+
+
+def align_soft(
+    x: FloatArray,
+    y: FloatArray,
+    rng: np.random.Generator,
+    *,
+    known: IntArray | None = None,
+    similarity: FloatArray | None = None,
+) -> SoftAlignment:
+    """Align the rows of x (n_x, d_x) and y (n_y, d_y), with no or few known pairs.
+
+    ``similarity`` (n_x, n_y) is side information that joins the profiles. Cost O(n^2 (d + log n)).
+    """
+    pool = {name: _build_view(name, x, y, rng) for name in VIEWS}
+    pairs = known if known is not None and len(known) else None
+    extra = None if similarity is None else standardise(similarity.astype(np.float32))
+    rx, ry, local_pairs = _search_rows(len(x), len(y), pairs, rng)
+    local_extra = None if extra is None else extra[np.ix_(rx, ry)]
+    entries = _search(pool, rx, ry, local_pairs, local_extra, rng)
+    winner, chosen = _choose(entries)
+    views = [pool[name] for name in chosen]
+    coords = [view.coords for view in views]
+    anchor = _with_extra(_anchor(views), extra)
+    start = crosses_of(coords, pin(sinkhorn(anchor.copy(), 0.25), pairs), pairs)
+    schedule = (0.25,) if pairs is None else PAIR_TEMPERATURES
+    crosses, plan = refine(coords, start, schedule, power=FINAL_POWER, anchor=anchor, pairs=pairs)
+    scores = joint_score(coords, crosses, FINAL_POWER)
+    agreement = _agreement(scores[np.ix_(rx, ry)], entries, chosen)
+    reached = {f"{e.view}, {e.kind} profile": e.dependence for e in entries}
+    kind = "one round" if pairs is None else "known pairs"
+
+    linear = pool["half"]
+    rough = crosses_of([linear.coords], plan)[0]
+    learned = self_learn(*linear.coords, rough, rng, known=pairs, least_mutual=MAYBE_MUTUAL)
+    if learned.mutual > MOSTLY_MUTUAL:
+        views, crosses, kind = [linear], [learned.cross], "self-learned"
+        scores = learned.scores
+        plan = pin(sinkhorn(standardise(scores.copy()), 0.1), pairs)
+    embed_x, embed_y = _embedders(views, crosses)
+    return SoftAlignment(embed_x, embed_y, scores, plan, agreement, winner.gap, reached, kind)
+
+
+def _build_view(name: str, x: Array, y: Array, rng: np.random.Generator) -> _View:
+    """Both sides in the view ``name``: scaled coordinates and profiles."""
+    if name == "half":
+        sides = [linear_side(rows) for rows in (x, y)]
+        grams = [unit_rows(side.coords).astype(np.float32) for side in sides]
+    else:
+        sides = [geodesic_side(rows, name.removeprefix("geo_"), rng) for rows in (x, y)]
+        grams = [side.coords.astype(np.float32) for side in sides]
+    profiles = [raw_profile(gram @ gram.T) for gram in grams]
+    scaled = [
+        side.coords / max(float(np.sqrt((side.coords**2).sum(axis=1).mean())), 1e-300)
+        for side in sides
+    ]
+    return _View(sides[0], sides[1], (scaled[0], scaled[1]), (profiles[0], profiles[1]))
+
+
+def _joined(views: Sequence[_View], dims: int = 12) -> tuple[Array, Array]:
+    """The profiles of several views in one common basis."""
+    return joint_profile(
+        np.concatenate([view.profile[0] for view in views], axis=1),
+        np.concatenate([view.profile[1] for view in views], axis=1),
+        dims,
+    )
+
+
+def _anchor(views: Sequence[_View]) -> Single:
+    """Profile scores averaged over a coarse and a fine profile."""
+    coarse, fine = (profile_score(*_joined(views, dims)) for dims in (8, 16))
+    return standardise(coarse + fine)
+
+
+def _with_extra(anchor: Single, extra: Single | None) -> Single:
+    """Profile scores joined by the caller's similarities."""
+    return anchor if extra is None else standardise(anchor + np.float32(SIMILARITY_WEIGHT) * extra)
+
+
+def _search_rows(
+    n_x: int, n_y: int, pairs: IntArray | None, rng: np.random.Generator
+) -> tuple[Index, Index, IntArray | None]:
+    """The rows searched on either side, and the known pairs counted within them."""
+    rx = np.sort(rng.permutation(n_x)[:SEARCH_ROWS])
+    ry = np.sort(rng.permutation(n_y)[:SEARCH_ROWS])
+    if pairs is None:
+        return rx, ry, None
+    rx, ry = np.union1d(rx, pairs[:, 0]), np.union1d(ry, pairs[:, 1])
+    places = [np.searchsorted(rx, pairs[:, 0]), np.searchsorted(ry, pairs[:, 1])]
+    return rx, ry, np.stack(places, axis=1)
+
+
+def _search(
+    pool: dict[str, _View],
+    rx: Index,
+    ry: Index,
+    pairs: IntArray | None,
+    extra: Single | None,
+    rng: np.random.Generator,
+) -> list[_Entry]:
+    """One refined finalist per view and profile, with its dependence and its gap."""
+    union = _joined(list(pool.values()))
+    entries = []
+    for name, view in pool.items():
+        small = [(view.coords[0][rx], view.coords[1][ry])]
+        null = _null_dependence(small, rng)
+        for kind, profile in (("own", _joined([view])), ("joint", union)):
+            anchor = _with_extra(profile_score(profile[0][rx], profile[1][ry]), extra)
+            start = crosses_of(small, pin(sinkhorn(anchor.copy(), 0.25), pairs), pairs)
+            crosses, plan = refine(small, start, SEARCH_TEMPERATURES, anchor=anchor, pairs=pairs)
+            reached = dependence(small, crosses_of(small, plan))
+            gap = (reached - null) / max(1.0 - null, 1e-9)
+            scores = joint_score(small, crosses, FINAL_POWER)
+            entries.append(_Entry(name, kind, reached, gap, scores))
+    return entries
+
+
+def _null_dependence(
+    coords: list[tuple[Array, Array]], rng: np.random.Generator, n_draws: int = 2
+) -> float:
+    """The mean dependence that random maps reach under the same refinement."""
+    reached = []
+    for _ in range(n_draws):
+        start = [rng.normal(size=(zx.shape[1], zy.shape[1])) for zx, zy in coords]
+        reached.append(dependence(coords, refine(coords, start, SEARCH_TEMPERATURES[:3])[0]))
+    return float(np.mean(reached))
+
+
+def _choose(entries: Sequence[_Entry]) -> tuple[_Entry, list[str]]:
+    """The entry with the largest dependence, and the views to read with it.
+
+    Views with a finalist that agrees are read too; all of them when the winner's gap is small.
+    """
+    winner = max(entries, key=lambda entry: entry.dependence)
+    chosen = [winner.view]
+    for name in dict.fromkeys(entry.view for entry in entries):
+        if name == winner.view:
+            continue
+        apart = min(disagreement(winner.scores, e.scores) for e in entries if e.view == name)
+        if apart < SUPPORT or winner.gap < CLEAR_GAP:
+            chosen.append(name)
+    return winner, chosen
+
+
+def _agreement(scores: Single, entries: Sequence[_Entry], chosen: Sequence[str]) -> float:
+    """How well the result agrees with the finalists of the chosen views, 0 to 1."""
+    best = {name: max(e.dependence for e in entries if e.view == name) for name in chosen}
+    peers = [e for e in entries if e.view in best and e.dependence >= 0.95 * best[e.view]]
+    apart = float(np.mean([disagreement(scores, e.scores) for e in peers]))
+    return max(0.0, 1.0 - 2.0 * apart)
+
+
+def disagreement(scores: Single, others: Single) -> float:
+    """The mean relative rank, under ``others``, of the best partners under ``scores``.
+
+    0 means that both name the same partners, 0.5 that they are unrelated.
+    """
+    best = scores.argmax(axis=1)
+    own = others[np.arange(len(best)), best]
+    return float((others > own[:, None]).mean())
+
+
+def _embedders(
+    views: Sequence[_View], crosses: Sequence[Array]
+) -> tuple[Callable[[Array], Array], Callable[[Array], Array]]:
+    """The functions that place raw rows of either side in common coordinates."""
+    maps = [map_from_cross(cross).power(FINAL_POWER) for cross in crosses]
+
+    def embed(rows: Array, side: str, which: int) -> Array:
+        blocks = [
+            unit_rows(getattr(view, side).embed(rows) @ pair[which])
+            for view, pair in zip(views, maps, strict=True)
+        ]
+        return np.concatenate(blocks, axis=1) / np.sqrt(len(blocks))
+
+    return (lambda rows: embed(rows, "x", 0)), (lambda rows: embed(rows, "y", 1))
