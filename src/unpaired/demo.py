@@ -76,9 +76,9 @@ def demo_notes(headline: dict[str, float]) -> tuple[str, ...]:
         "No photo's label and no pair of photo and word was used in the first run. The image "
         "features come from a network that saw ImageNet labels, the word and sentence vectors "
         "from text: unsupervised means no label of these photos.",
-        "When a name is wrong it is usually wrong for a whole group, and stated with confidence: "
-        "confidence tells how clearly a photo belongs to its group, not that the group has the "
-        "right name.",
+        "When a name is wrong it is usually wrong for a whole group. Confidence is the probability "
+        "that a photo belongs to its group times the probability of the group's name, as far as "
+        "the geometry of photos and words can tell; where words mislead, so does it.",
     )
 
 

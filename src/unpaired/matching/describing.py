@@ -46,6 +46,16 @@ def check_similarity(similarity: Any, n_x: int, n_y: int) -> FloatArray | None:
     return array if float(array.std()) > 0 else None
 
 
+def softmax_rows(scores: FloatArray, sharpness: float) -> FloatArray:
+    """Shares of each row that are proportional to exp(sharpness * score); rows sum to 1.
+
+    >>> softmax_rows(np.zeros((1, 2)), 10.0).tolist()
+    [[0.5, 0.5]]
+    """
+    weights = np.exp(sharpness * (scores - scores.max(axis=1, keepdims=True)))
+    return weights / weights.sum(axis=1, keepdims=True)
+
+
 def describe(
     scores: FloatArray,
     partner: IntArray,

@@ -50,11 +50,12 @@ def match_many_to_one(
         forbidden=barred,
     )
     score = named.assignments.score
+    certain = probability * named.name_certainty[None, :]
     return describe(
         probability,
         partner,
         Objective(score, {"clusters": score}),
         relation="many-to-one",
-        probabilities=probability,
+        probabilities=certain,
         known=known,
     )

@@ -82,6 +82,17 @@ class Naming:
     space: SmoothSpace
     classifier: Floats | None = None
 
+    @property
+    def name_certainty(self) -> Floats:
+        """Probability (m,) that each class was given to the right cluster.
+
+        The marginal of the assignment: near 1 only where no other naming scores nearly as high.
+        """
+        names = self.assignments.best
+        certainty = np.empty(len(names))
+        certainty[names] = self.assignments.marginals[np.arange(len(names)), names]
+        return certainty
+
     def predict_probabilities(self, features: Floats) -> Floats:
         """Return the probability (n, m) of each class for new rows."""
         return self.class_probabilities(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -10,9 +11,10 @@ import numpy as np
 from unpaired._checks import check_view
 from unpaired._random import RandomState, derive_rng, derive_seed, resolve_seed
 from unpaired.errors import InputError
+from unpaired.matching.describing import softmax_rows
 from unpaired.matching.naming import UNKNOWN, name_classes
 from unpaired.models.base import SavedEstimator
-from unpaired.models.dmae import DMAE
+from unpaired.models.dmae import COSINE_SHARPNESS, DMAE
 from unpaired.types import FloatArray, IntArray
 
 
@@ -29,7 +31,8 @@ class UnsupervisedClassifier(SavedEstimator):
         random_state: Seed; the same seed on the same machine gives the same bits.
 
     After ``fit``: ``labels_`` (n,), ``confidence_`` (n,), ``match_``, ``history_``, ``trace_``
-    (labels after the start and after each round).
+    (labels after the start and after each round). Confidence is the probability of the group times
+    that of the group's name.
     """
 
     def __init__(
@@ -84,7 +87,10 @@ class UnsupervisedClassifier(SavedEstimator):
             start=np.asarray(start.labels, dtype=np.int64),
             on_step=on_step,
         )
-        self.match_ = self._dmae.match_
+        found = self._dmae.match_
+        certainty = start.name_certainty[found.partner]
+        confidence = np.where(known != UNKNOWN, 1.0, certainty * found.confidence)
+        self.match_ = replace(found, confidence=confidence)
         self._unpack()
         return self
 
@@ -98,8 +104,7 @@ class UnsupervisedClassifier(SavedEstimator):
         """Probability of each class for new images, (n, m)."""
         self._check_fitted()
         scores = self._dmae.score_matrix(images, self._class_vectors)
-        weights = np.exp(10.0 * (scores - scores.max(1, keepdims=True)))
-        return np.asarray(weights / weights.sum(1, keepdims=True))
+        return softmax_rows(scores, COSINE_SHARPNESS)
 
     def predict(self, images: Any) -> IntArray:
         """Class of new images, (n,)."""

@@ -14,7 +14,7 @@ from unpaired._checks import check_choice, check_number, check_pairs, check_view
 from unpaired._random import RandomState, derive_rng, derive_seed, resolve_seed
 from unpaired.errors import InputError
 from unpaired.matching.assignment import assign
-from unpaired.matching.describing import describe
+from unpaired.matching.describing import describe, softmax_rows
 from unpaired.matching.portfolio import RELATIONS, match
 from unpaired.math.dependence import MEASURES
 from unpaired.models.base import SavedEstimator
@@ -25,6 +25,8 @@ from unpaired.training.readout import Readout, fit_readout
 from unpaired.types import FloatArray, IntArray, Match, Objective
 
 BLOCK_ROWS = 4096
+COSINE_SHARPNESS = 10.0
+"""How much a cosine counts in a probability over classes."""
 
 
 class DMAE(SavedEstimator):
@@ -126,9 +128,9 @@ class DMAE(SavedEstimator):
         free_x, free_y = self._free_rows(known, len(rows_x), len(rows_y))
         rematch = None
         begin = known
-        start_objective = Objective(float("nan"))
+        start_objective, trust = Objective(float("nan")), 1.0
         if len(free_x) and len(free_y):
-            begin, start_objective = self._start(rows_x, rows_y, known, start)
+            begin, start_objective, trust = self._start(rows_x, rows_y, known, start)
 
             def rematch(z_x: Tensor, z_y: Tensor) -> IntArray:
                 """Match the free rows anew by the readout's score; known pairs stay."""
@@ -170,7 +172,7 @@ class DMAE(SavedEstimator):
         with torch.no_grad():
             latents = tuple(net.encoder(view) for net, view in zip(self._nets, views, strict=True))
         self._readout = self._fit_readout(views, latents, trained.pairs)
-        self.match_ = self._describe(rows_x, rows_y, known, trained, start_objective)
+        self.match_ = self._describe(rows_x, rows_y, known, trained, start_objective, trust)
         return self
 
     def transform_x(self, x: Any) -> FloatArray:
@@ -228,14 +230,17 @@ class DMAE(SavedEstimator):
 
     def _start(
         self, rows_x: FloatArray, rows_y: FloatArray, known: IntArray, start: IntArray | None
-    ) -> tuple[IntArray, Objective]:
-        """Pairs to begin from, and what their search reached."""
+    ) -> tuple[IntArray, Objective, float]:
+        """Pairs to begin from, what their search reached, and how far it can be trusted."""
+        trust = 1.0
         if start is None:
             first = known[np.unique(known[:, 0], return_index=True)[1]]
             if self.relation == "one-to-one":
                 first = first[np.unique(first[:, 1], return_index=True)[1]]
             found = match(rows_x, rows_y, first, self.relation, derive_seed(self.seed_, "match"))
             partner, objective = found.partner, found.objective
+            free = np.setdiff1d(np.arange(len(rows_x)), known[:, 0])
+            trust = float(found.confidence[free].max(initial=0.0))
         else:
             partner, objective = np.asarray(start, dtype=np.int64), Objective(float("nan"))
             if partner.shape != (len(rows_x),) or partner.max() >= len(rows_y):
@@ -247,7 +252,7 @@ class DMAE(SavedEstimator):
         if self.relation == "one-to-one":
             rows = rows[~np.isin(partner[rows], known[:, 1])]
         found_pairs = np.column_stack([rows, partner[rows]])
-        return np.concatenate([known, found_pairs]).astype(np.int64), objective
+        return np.concatenate([known, found_pairs]).astype(np.int64), objective, trust
 
     def _fit_readout(
         self, views: tuple[Tensor, ...], latents: tuple[Tensor, ...], pairs: IntArray
@@ -285,18 +290,27 @@ class DMAE(SavedEstimator):
         known: IntArray,
         trained: Trained,
         start_objective: Objective,
+        trust: float,
     ) -> Match:
-        """The Match over the rows given to fit; a known pair has confidence 1."""
+        """The Match over the rows given to fit; a known pair has confidence 1.
+
+        No other row is surer than the surest row of the start was: learning on a wrong matching
+        makes it look better than it is.
+        """
         partner = np.full(len(rows_x), -1, dtype=np.int64)
         partner[trained.pairs[::-1, 0]] = trained.pairs[::-1, 1]  # the first pair of a row wins
         dependence = [h["dependence"] for h in trained.history if "dependence" in h]
+        scores = self.score_matrix(rows_x, rows_y)
+        many = self.relation == "many-to-one"
+        sharpness = COSINE_SHARPNESS if many else COSINE_SHARPNESS / max(float(scores.std()), 1e-12)
         return describe(
-            self.score_matrix(rows_x, rows_y),
+            scores,
             partner,
             Objective(dependence[-1] if dependence else np.nan, start_objective.per_start),
             relation=self.relation,
             converged=trained.converged,
             known=known,
+            probabilities=trust * softmax_rows(scores, sharpness),
         )
 
     def _state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
