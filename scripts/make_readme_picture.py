@@ -1,6 +1,6 @@
 """Draw the picture at the head of the README: the demo's photos, ten labels in all.
 
-    python scripts/make_readme_picture.py docs/images/demo.png
+Run: python scripts/make_readme_picture.py docs/images/demo.png
 """
 
 from __future__ import annotations

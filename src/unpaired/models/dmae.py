@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, Self
 
 import numpy as np
@@ -128,9 +128,9 @@ class DMAE(SavedEstimator):
         free_x, free_y = self._free_rows(known, len(rows_x), len(rows_y))
         rematch = None
         begin = known
-        start_objective, trust = Objective(float("nan")), 1.0
+        first: Match | None = None
         if len(free_x) and len(free_y):
-            begin, start_objective, trust = self._start(rows_x, rows_y, known, start)
+            begin, first = self._start(rows_x, rows_y, known, start)
 
             def rematch(z_x: Tensor, z_y: Tensor) -> IntArray:
                 """Match the free rows anew by the readout's score; known pairs stay."""
@@ -172,7 +172,7 @@ class DMAE(SavedEstimator):
         with torch.no_grad():
             latents = tuple(net.encoder(view) for net, view in zip(self._nets, views, strict=True))
         self._readout = self._fit_readout(views, latents, trained.pairs)
-        self.match_ = self._describe(rows_x, rows_y, known, trained, start_objective, trust)
+        self.match_ = self._describe(rows_x, rows_y, known, trained, first)
         return self
 
     def transform_x(self, x: Any) -> FloatArray:
@@ -230,19 +230,17 @@ class DMAE(SavedEstimator):
 
     def _start(
         self, rows_x: FloatArray, rows_y: FloatArray, known: IntArray, start: IntArray | None
-    ) -> tuple[IntArray, Objective, float]:
-        """Pairs to begin from, what their search reached, and how far it can be trusted."""
-        trust = 1.0
+    ) -> tuple[IntArray, Match | None]:
+        """Pairs to begin from, and the Match they come from unless the caller gave them."""
+        found: Match | None = None
         if start is None:
             first = known[np.unique(known[:, 0], return_index=True)[1]]
             if self.relation == "one-to-one":
                 first = first[np.unique(first[:, 1], return_index=True)[1]]
             found = match(rows_x, rows_y, first, self.relation, derive_seed(self.seed_, "match"))
-            partner, objective = found.partner, found.objective
-            free = np.setdiff1d(np.arange(len(rows_x)), known[:, 0])
-            trust = float(found.confidence[free].max(initial=0.0))
+            partner = found.partner
         else:
-            partner, objective = np.asarray(start, dtype=np.int64), Objective(float("nan"))
+            partner = np.asarray(start, dtype=np.int64)
             if partner.shape != (len(rows_x),) or partner.max() >= len(rows_y):
                 raise InputError(
                     f"start must hold a row of y, or -1, for each of the {len(rows_x)} rows of x: "
@@ -252,7 +250,7 @@ class DMAE(SavedEstimator):
         if self.relation == "one-to-one":
             rows = rows[~np.isin(partner[rows], known[:, 1])]
         found_pairs = np.column_stack([rows, partner[rows]])
-        return np.concatenate([known, found_pairs]).astype(np.int64), objective, trust
+        return np.concatenate([known, found_pairs]).astype(np.int64), found
 
     def _fit_readout(
         self, views: tuple[Tensor, ...], latents: tuple[Tensor, ...], pairs: IntArray
@@ -289,8 +287,7 @@ class DMAE(SavedEstimator):
         rows_y: FloatArray,
         known: IntArray,
         trained: Trained,
-        start_objective: Objective,
-        trust: float,
+        first: Match | None,
     ) -> Match:
         """The Match over the rows given to fit; a known pair has confidence 1.
 
@@ -303,15 +300,23 @@ class DMAE(SavedEstimator):
         scores = self.score_matrix(rows_x, rows_y)
         many = self.relation == "many-to-one"
         sharpness = COSINE_SHARPNESS if many else COSINE_SHARPNESS / max(float(scores.std()), 1e-12)
-        return describe(
+        trust, per_start = 1.0, {}
+        if first is not None:
+            free = np.setdiff1d(np.arange(len(rows_x)), known[:, 0])
+            trust = float(first.confidence[free].max(initial=0.0))
+            per_start = first.objective.per_start
+        found = describe(
             scores,
             partner,
-            Objective(dependence[-1] if dependence else np.nan, start_objective.per_start),
+            Objective(dependence[-1] if dependence else np.nan, per_start),
             relation=self.relation,
             converged=trained.converged,
             known=known,
             probabilities=trust * softmax_rows(scores, sharpness),
         )
+        if first is None:
+            return found
+        return replace(found, agreement=first.agreement, gap=first.gap)
 
     def _state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         arrays: dict[str, np.ndarray] = {}
