@@ -119,6 +119,30 @@ def summarise(rows: list[dict]) -> list[dict]:
     return table
 
 
+def judge_quality(rows: list[dict], good: float = 0.2) -> list[str]:
+    """How well agreement and gap tell, without labels, whether FOSCTTM is below ``good``."""
+    from scipy.stats import mannwhitneyu, spearmanr
+
+    own = [row for row in rows if row["method"] == OURS and "foscttm" in row]
+    own = [row for row in own if "pairs" not in row["problem"] and "clusters" not in row["problem"]]
+    error = np.array([row["foscttm"] for row in own])
+    lines = []
+    for which, mask in (("all runs", error >= 0), ("runs that are not exact", error > 0.001)):
+        is_good = error[mask] < good
+        if is_good.all() or not is_good.any():
+            continue
+        for name in ("agreement", "gap"):
+            value = np.array([row[name] for row in own])[mask]
+            auc = mannwhitneyu(value[is_good], value[~is_good]).statistic
+            auc /= is_good.sum() * (~is_good).sum()
+            rank = spearmanr(value, error[mask]).statistic
+            lines.append(
+                f"- {name}, {which} ({mask.sum()}): AUC {auc:.2f} for FOSCTTM < {good}, "
+                f"rank correlation with FOSCTTM {rank:.2f}"
+            )
+    return lines
+
+
 def write(rows: list[dict], out: Path) -> None:
     """Write all runs as CSV, the summary as Markdown, and cost against n as a picture."""
     out.mkdir(parents=True, exist_ok=True)
@@ -131,6 +155,7 @@ def write(rows: list[dict], out: Path) -> None:
     names = list(dict.fromkeys(key for line in table for key in line))
     text = ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
     text += ["| " + " | ".join(str(line.get(name, "")) for name in names) + " |" for line in table]
+    text += ["", *judge_quality(rows)]
     (out / "matching.md").write_text("\n".join(text) + "\n")
     draw_sizes(rows, out / "matching.png")
 

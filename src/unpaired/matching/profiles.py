@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from scipy.special import ndtri
 from scipy.stats import rankdata
 
-from unpaired.matching.soft_refine import Single, standardise
-from unpaired.matching.views import principal, squared_distances
+from unpaired.matching.soft_refine import Index, Single, standardise
+from unpaired.matching.views import principal, squared_distances, unit_rows
 from unpaired.types import FloatArray
 
 Array = FloatArray
@@ -66,3 +68,22 @@ def joint_profile(px: Array, py: Array, dims: int = 12) -> tuple[Array, Array]:
 def profile_score(px: Array, py: Array) -> Single:
     """Return standardised closeness of profiles, shape (n_x, n_y)."""
     return standardise((-squared_distances(px, py)).astype(np.float32))
+
+
+def pair_score(coords: Sequence[tuple[Array, Array]], pairs: Index) -> Single:
+    """Return standardised likeness of rows by their closeness to known pairs, shape (n_x, n_y).
+
+    Each row is described by the rank of its distance to every known row of its own side, in every
+    view (relative representations, Moschella et al. 2023); known pairs make columns comparable.
+    """
+    sides = []
+    for which in (0, 1):
+        blocks = []
+        for both in coords:
+            rows = both[which]
+            blocks.append(rank_gauss(-squared_distances(rows, rows[pairs[:, which]])))
+        sides.append(np.concatenate(blocks, axis=1))
+    mean, axes, values = principal(np.concatenate(sides), sides[0].shape[1])
+    axes = axes / values**0.25
+    left, right = (unit_rows((side - mean) @ axes).astype(np.float32) for side in sides)
+    return standardise(left @ right.T)

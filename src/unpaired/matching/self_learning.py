@@ -24,8 +24,8 @@ class Learned:
     mutual: float
 
 
-def csls(scores: Single, n_neighbours: int = 10) -> Single:
-    """Return scores minus half the mean of each row's and each column's best: hubs lose their lead.
+def csls(scores: Single, n_neighbours: int = 10, weight: float = 0.5) -> Single:
+    """Return scores minus `weight` times each row's and each column's mean best: hubs fall back.
 
     Cross-domain similarity local scaling (Conneau et al. 2018), up to a factor of two.
     """
@@ -33,7 +33,7 @@ def csls(scores: Single, n_neighbours: int = 10) -> Single:
     rows = np.partition(scores, scores.shape[1] - k_x, axis=1)[:, -k_x:].mean(axis=1)
     turned = np.ascontiguousarray(scores.T)
     columns = np.partition(turned, scores.shape[0] - k_y, axis=1)[:, -k_y:].mean(axis=1)
-    return np.asarray(scores - 0.5 * rows[:, None] - 0.5 * columns[None, :])
+    return np.asarray(scores - np.float32(weight) * (rows[:, None] + columns[None, :]))
 
 
 def mutual_share(scores: Single) -> float:

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unpaired.matching.profiles import joint_profile, profile_score, raw_profile
-from unpaired.matching.self_learning import self_learn
+from unpaired.matching.profiles import joint_profile, pair_score, profile_score, raw_profile
+from unpaired.matching.self_learning import csls, self_learn
+from unpaired.matching.soft_readout import HUB_SHARE, HUB_WEIGHT, Placed, embedders
 from unpaired.matching.soft_refine import (
     Array,
     Index,
@@ -22,19 +23,29 @@ from unpaired.matching.soft_refine import (
     crosses_of,
     dependence,
     joint_score,
-    map_from_cross,
     pin,
     refine,
     sinkhorn,
     standardise,
 )
-from unpaired.matching.views import Side, geodesic_side, linear_side, unit_rows
+from unpaired.matching.views import (
+    Side,
+    gaussian_side,
+    geodesic_side,
+    linear_side,
+    smoothed_side,
+    unit_rows,
+)
 from unpaired.types import FloatArray, IntArray
 
 VIEWS = ("half", "geo_correlation", "geo_euclidean")
 SEARCH_ROWS = 1000
 SEARCH_TEMPERATURES = (0.25,) * 5
-PAIR_TEMPERATURES = (0.25,) * 4
+PAIR_TEMPERATURES = (0.3, 0.2, 0.15, 0.15)
+PAIR_WEIGHT = 2.0
+"""Weight of neighbourhoods of known pairs beside profiles."""
+PAIR_ANCHOR = 0.3
+"""Weight of profiles and known pairs' neighbourhoods in each round, when pairs are known."""
 FINAL_POWER = 0.25
 SUPPORT = 0.25
 """Views whose finalist ranks the winner's partners within this share are read with it."""
@@ -52,7 +63,7 @@ class SoftAlignment:
 
     embed_x: Callable[[FloatArray], FloatArray]
     embed_y: Callable[[FloatArray], FloatArray]
-    """Maps of raw rows into one space; the inner product is the score."""
+    """Maps of raw rows into one space; the inner product is the score, hubs corrected."""
     scores: Single
     """(n_x, n_y), larger = better pair."""
     plan: Single
@@ -65,10 +76,7 @@ class SoftAlignment:
 
 
 @dataclass(frozen=True, eq=False)
-class _View:
-    x: Side
-    y: Side
-    coords: tuple[Array, Array]
+class _View(Placed):
     profile: tuple[Array, Array]
 
 
@@ -100,12 +108,17 @@ def align_soft(
     local_extra = None if extra is None else extra[np.ix_(rx, ry)]
     entries = _search(pool, rx, ry, local_pairs, local_extra, rng)
     winner, chosen = _choose(entries)
-    views = [pool[name] for name in chosen]
+    anchor = _with_extra(_anchor([pool[name] for name in chosen]), extra)
+    views: list[Placed] = [pool[name] for name in chosen]
+    if "half" in chosen:
+        views += _companions(pool["half"], x, y, rng)
+    if pairs is not None:
+        near = pair_score([_directions(pool, name) for name in VIEWS], pairs)
+        anchor = standardise(anchor + np.float32(PAIR_WEIGHT) * near)
     coords = [view.coords for view in views]
-    anchor = _with_extra(_anchor(views), extra)
     start = crosses_of(coords, pin(sinkhorn(anchor.copy(), 0.25), pairs), pairs)
-    schedule = (0.25,) if pairs is None else PAIR_TEMPERATURES
-    crosses, plan = refine(coords, start, schedule, power=FINAL_POWER, anchor=anchor, pairs=pairs)
+    schedule, weight = ((0.25,), 0.5) if pairs is None else (PAIR_TEMPERATURES, PAIR_ANCHOR)
+    crosses, plan = refine(coords, start, schedule, FINAL_POWER, anchor, weight, pairs)
     scores = joint_score(coords, crosses, FINAL_POWER)
     agreement = _agreement(scores[np.ix_(rx, ry)], entries, chosen)
     reached = {f"{e.view}, {e.kind} profile": e.dependence for e in entries}
@@ -116,9 +129,10 @@ def align_soft(
     learned = self_learn(*linear.coords, rough, rng, known=pairs, least_mutual=MAYBE_MUTUAL)
     if learned.mutual > MOSTLY_MUTUAL:
         views, crosses, kind = [linear], [learned.cross], "self-learned"
-        scores = learned.scores
+        scores = joint_score([linear.coords], crosses, FINAL_POWER)
         plan = pin(sinkhorn(standardise(scores.copy()), 0.1), pairs)
-    embed_x, embed_y = _embedders(views, crosses)
+    embed_x, embed_y = embedders(views, crosses, FINAL_POWER)
+    scores = csls(scores, -(-len(y) // HUB_SHARE), HUB_WEIGHT)
     return SoftAlignment(embed_x, embed_y, scores, plan, agreement, winner.gap, reached, kind)
 
 
@@ -131,11 +145,28 @@ def _build_view(name: str, x: Array, y: Array, rng: np.random.Generator) -> _Vie
         sides = [geodesic_side(rows, name.removeprefix("geo_"), rng) for rows in (x, y)]
         grams = [side.coords.astype(np.float32) for side in sides]
     profiles = [raw_profile(gram @ gram.T) for gram in grams]
-    scaled = [
-        side.coords / max(float(np.sqrt((side.coords**2).sum(axis=1).mean())), 1e-300)
-        for side in sides
+    scaled = (_scaled(sides[0]), _scaled(sides[1]))
+    return _View(sides[0], sides[1], scaled, (profiles[0], profiles[1]))
+
+
+def _directions(pool: dict[str, _View], name: str) -> tuple[Array, Array]:
+    """Coordinates in which distances are read: unit rows in the linear view."""
+    x, y = pool[name].coords
+    return (unit_rows(x), unit_rows(y)) if name == "half" else (x, y)
+
+
+def _scaled(side: Side) -> Array:
+    """Coordinates whose rows have a mean squared length of one."""
+    return side.coords / max(float(np.sqrt((side.coords**2).sum(axis=1).mean())), 1e-300)
+
+
+def _companions(half: _View, x: Array, y: Array, rng: np.random.Generator) -> list[Placed]:
+    """A Gaussian kernel and smoothed rows: read with "half", they play no part in the search."""
+    pairs = [
+        (gaussian_side(x, rng), gaussian_side(y, rng)),
+        (smoothed_side(half.x), smoothed_side(half.y)),
     ]
-    return _View(sides[0], sides[1], (scaled[0], scaled[1]), (profiles[0], profiles[1]))
+    return [Placed(a, b, (_scaled(a), _scaled(b))) for a, b in pairs]
 
 
 def _joined(views: Sequence[_View], dims: int = 12) -> tuple[Array, Array]:
@@ -239,19 +270,3 @@ def disagreement(scores: Single, others: Single) -> float:
     best = scores.argmax(axis=1)
     own = others[np.arange(len(best)), best]
     return float((others > own[:, None]).mean())
-
-
-def _embedders(
-    views: Sequence[_View], crosses: Sequence[Array]
-) -> tuple[Callable[[Array], Array], Callable[[Array], Array]]:
-    """The functions that place raw rows of either side in common coordinates."""
-    maps = [map_from_cross(cross).power(FINAL_POWER) for cross in crosses]
-
-    def embed(rows: Array, side: str, which: int) -> Array:
-        blocks = [
-            unit_rows(getattr(view, side).embed(rows) @ pair[which])
-            for view, pair in zip(views, maps, strict=True)
-        ]
-        return np.concatenate(blocks, axis=1) / np.sqrt(len(blocks))
-
-    return (lambda rows: embed(rows, "x", 0)), (lambda rows: embed(rows, "y", 1))

@@ -155,3 +155,51 @@ def geodesic_side(
         return np.concatenate(out)
 
     return Side(place(d.T) - offset, embed)
+
+
+def gaussian_side(
+    x: Array,
+    rng: np.random.Generator,
+    dims: int = 256,
+    landmarks: int = 800,
+    width: float = 0.5,
+    ridge: float = 5.0,
+) -> Side:
+    """Return principal coordinates of a Gaussian kernel, whitened as far as a ridge allows.
+
+    The kernel's variance is `width` times the median squared distance; features come from at most
+    `landmarks` rows (Nystrom); variances v become v / (v + `ridge` times their mean).
+    """
+    shape = prepare(x, "cosine")
+    marks = shape(x[np.sort(rng.permutation(len(x))[:landmarks])])
+    between = squared_distances(marks, marks)
+    spread = 2 * width * max(float(np.median(between)), 1e-12)
+    values, vectors = np.linalg.eigh(np.exp(-between / spread))
+    keep = values > 1e-6 * values[-1]
+    basis = vectors[:, keep] / np.sqrt(values[keep])
+
+    def features(z: Array) -> Array:
+        return np.exp(-squared_distances(shape(z), marks) / spread) @ basis
+
+    raw = features(x)
+    mean, axes, variance = principal(raw, dims)
+    axes = axes / np.sqrt(variance + ridge * variance.mean())
+    return Side((raw - mean) @ axes, lambda z: (features(z) - mean) @ axes)
+
+
+def smoothed_side(base: Side, k: int = 20) -> Side:
+    """Return the directions of `base` averaged over each row's `k` nearest rows: noise cancels."""
+    rows = unit_rows(base.coords)
+    single = rows.astype(np.float32)
+    k = min(k, len(rows) - 1)
+
+    def average(units: Array, skip_self: bool) -> Array:
+        close = units.astype(np.float32) @ single.T
+        if skip_self:
+            np.fill_diagonal(close, -np.inf)
+        near = np.argpartition(-close, k - 1, axis=1)[:, :k]
+        return unit_rows(units + rows[near].sum(axis=1))
+
+    known = average(rows, skip_self=True)
+    mean = known.mean(axis=0)
+    return Side(known - mean, lambda z: average(unit_rows(base.embed(z)), False) - mean)
