@@ -17,14 +17,14 @@ from unpaired.matching.assignment import assign
 from unpaired.matching.describing import describe, softmax_rows
 from unpaired.matching.portfolio import RELATIONS, match
 from unpaired.math.dependence import MEASURES
-from unpaired.models.base import SavedEstimator
+from unpaired.models.base import MATCH_ARRAYS, SavedEstimator
 from unpaired.nets.autoencoder import Autoencoder, AutoencoderConfig, pick_device
 from unpaired.training.loop import LoopConfig, Trained, alternate
 from unpaired.training.objective import Bandwidth, ObjectiveConfig
 from unpaired.training.readout import Readout, fit_readout
 from unpaired.types import FloatArray, IntArray, Match, Objective
 
-BLOCK_ROWS = 4096
+BLOCK_ROWS = 1024
 COSINE_SHARPNESS = 10.0
 """How much a cosine counts in a probability over classes."""
 
@@ -297,23 +297,26 @@ class DMAE(SavedEstimator):
         partner = np.full(len(rows_x), -1, dtype=np.int64)
         partner[trained.pairs[::-1, 0]] = trained.pairs[::-1, 1]  # the first pair of a row wins
         dependence = [h["dependence"] for h in trained.history if "dependence" in h]
-        scores = self.score_matrix(rows_x, rows_y)
-        many = self.relation == "many-to-one"
-        sharpness = COSINE_SHARPNESS if many else COSINE_SHARPNESS / max(float(scores.std()), 1e-12)
         trust, per_start = 1.0, {}
         if first is not None:
             free = np.setdiff1d(np.arange(len(rows_x)), known[:, 0])
             trust = float(first.confidence[free].max(initial=0.0))
             per_start = first.objective.per_start
-        found = describe(
-            scores,
-            partner,
-            Objective(dependence[-1] if dependence else np.nan, per_start),
-            relation=self.relation,
-            converged=trained.converged,
-            known=known,
-            probabilities=trust * softmax_rows(scores, sharpness),
-        )
+        objective = Objective(dependence[-1] if dependence else np.nan, per_start)
+        embed_x, embed_y = self.transform_x(rows_x), self.transform_y(rows_y)
+        sharpness = COSINE_SHARPNESS
+        if self.relation == "one-to-one":
+            sharpness /= max(float((embed_x[:BLOCK_ROWS] @ embed_y.T).std()), 1e-12)
+        parts = []
+        for rows in np.array_split(np.arange(len(rows_x)), -(-len(rows_x) // BLOCK_ROWS)):
+            scores = embed_x[rows] @ embed_y.T
+            shares = trust * softmax_rows(scores, sharpness)
+            parts.append(describe(scores, partner[rows], objective, probabilities=shares))
+        per_row: dict[str, Any] = {
+            name: np.concatenate([getattr(part, name) for part in parts]) for name in MATCH_ARRAYS
+        }
+        per_row["confidence"][known[:, 0]] = 1.0
+        found = replace(parts[0], relation=self.relation, converged=trained.converged, **per_row)
         if first is None:
             return found
         return replace(found, agreement=first.agreement, gap=first.gap)
