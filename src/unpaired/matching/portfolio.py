@@ -27,8 +27,6 @@ from unpaired.types import FloatArray, IntArray, Match, Objective
 RELATIONS = ("one-to-one", "many-to-one")
 SOFT_ROWS = 3000
 """Rows a side up to which soft alignment sees all of them; above, a sample of this size."""
-DENSE_ROWS = 6000
-"""Rows a side up to which a dense score matrix is made."""
 SURE = 0.85
 """Soft alignments never claim more confidence than this: their partners are not evident."""
 
