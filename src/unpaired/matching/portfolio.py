@@ -210,7 +210,7 @@ def _assign_mapped(
 ) -> IntArray:
     """Partners of all rows by nearest candidates under the maps; no n x n array."""
     left, right = soft.embed_x(x), soft.embed_y(y)
-    near, score = top_k(left, right, min(20, len(y)), metric="inner")
+    near, score = top_k(left, right, min(20, len(y)), metric="inner", use_faiss=True)
     partner = assign_sparse(
         near, -score.astype(np.float64), len(y), known=known, forbidden=forbidden
     )
@@ -238,7 +238,7 @@ def _describe_soft(
         peak = soft.plan[every, np.maximum(partner, 0)] / mass
     else:
         left, right = soft.embed_x(x), soft.embed_y(y)
-        near, best = top_k(left, right, min(2, n_y), metric="inner")
+        near, best = top_k(left, right, min(2, n_y), metric="inner", use_faiss=True)
         own = np.einsum("ij,ij->i", left, right[np.maximum(partner, 0)])
         peak = np.zeros(n_x)
     first_is_partner = near[:, 0] == partner
