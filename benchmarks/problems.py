@@ -64,7 +64,7 @@ def _read(name: str) -> dict[str, np.ndarray]:
     mean_caption = np.zeros((len(images), captions.shape[1]))
     np.add.at(mean_caption, owner, captions)
     mean_caption /= np.maximum(np.bincount(owner, minlength=len(images)), 1)[:, None]
-    return {"x": images, "y": mean_caption, "split": split}
+    return {"x": images, "y": mean_caption, "split": split, "captions": captions, "owner": owner}
 
 
 def _same_items(name, x, y, rng, label=None) -> Problem:
@@ -158,6 +158,54 @@ def flickr8k(rng, n_pairs=0, n=3000, split="test") -> Problem:
     truth = np.full(n, -1)
     name = "flickr8k" if not n_pairs else f"flickr8k {n_pairs} pairs"
     return Problem(name, x[rows_x], y[rows_y], truth, x[test], y[test], pairs=pairs)
+
+
+@dataclass
+class Retrieval:
+    """Flickr8k with a share of the pairs known, and unseen images with all their captions."""
+
+    x: Array
+    y: Array
+    pairs: NDArray[np.int64]
+    test_x: Array
+    test_y: Array
+    owner: NDArray[np.int64]
+    """(5,000,) row of test_x that each row of test_y describes."""
+
+    def known_only(self) -> tuple[Array, Array, NDArray[np.int64]]:
+        """The rows that a supervised learner may see."""
+        rows_x, places_x = np.unique(self.pairs[:, 0], return_inverse=True)
+        rows_y, places_y = np.unique(self.pairs[:, 1], return_inverse=True)
+        return self.x[rows_x], self.y[rows_y], np.column_stack([places_x, places_y])
+
+
+def flickr8k_retrieval(share, seed, *, split="test", single=False) -> Retrieval:
+    """All 6,000 training images, ``share`` of them with their captions.
+
+    A known pair brings all five captions of its image. An unpaired text item is the mean of the
+    five captions of one image (``single``: each caption by itself). Rows are shuffled.
+    """
+    data = _read("flickr8k")
+    rng = np.random.default_rng([seed, 78])
+    train = rng.permutation(np.flatnonzero(data["split"] == "train"))
+    n_known = round(share * len(train))
+    known, rest = train[:n_known], rng.permutation(train[n_known:])
+    if single:
+        texts = data["captions"][rng.permutation(np.flatnonzero(np.isin(data["owner"], rest)))]
+    else:
+        texts = data["y"][rest]
+    place = {image: row for row, image in enumerate(train)}
+    captions = np.flatnonzero(np.isin(data["owner"], known))
+    rows = np.array([place[image] for image in data["owner"][captions]], dtype=np.int64)
+    y = np.concatenate([data["captions"][captions], texts])
+    order = rng.permutation(len(y))
+    pairs = np.column_stack([rows, np.argsort(order)[: len(captions)]])
+    test = np.flatnonzero(data["split"] == split)
+    shown = np.flatnonzero(np.isin(data["owner"], test))
+    owner = np.searchsorted(test, data["owner"][shown])
+    return Retrieval(
+        data["x"][train], y[order], pairs, data["x"][test], data["captions"][shown], owner
+    )
 
 
 PROBLEMS = {

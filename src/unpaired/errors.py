@@ -15,3 +15,7 @@ class ConvergenceError(UnpairedError, RuntimeError):
 
 class DataError(UnpairedError, OSError):
     """A file, a data set or an optional package is missing or not what it should be."""
+
+
+class CollapseWarning(UserWarning):
+    """Latents of a view lie almost in one point or on one line: the result is not to be used."""

@@ -9,7 +9,8 @@ import unpaired
 from unpaired.evaluation.retrieval import recall_at_k
 from unpaired.math.dependence import MEASURES
 
-FAST = {"n_pretrain_epochs": 2, "n_rounds": 2, "n_epochs_per_round": 1, "hidden": (32, 16)}
+FAST = {"n_rounds": 2, "n_epochs": 1, "hidden": (16,)}
+FAST_PAPER = {**FAST, "preset": "paper", "n_pretrain_epochs": 2}
 
 
 def two_views(n, rng, noise=0.05, n_factors=6):
@@ -127,7 +128,7 @@ def test_scores_come_in_blocks_that_agree_with_one_go(monkeypatch):
     x, y = two_views(50, np.random.default_rng(0))
     model = unpaired.DMAE(**FAST, random_state=0).fit(x, y, pairs="aligned")
     whole = model.transform_x(x)
-    monkeypatch.setattr("unpaired.models.dmae.BLOCK_ROWS", 7)
+    monkeypatch.setattr("unpaired.training.common_space.BLOCK_ROWS", 7)
     np.testing.assert_allclose(model.transform_x(x), whole, atol=1e-6)
 
 
@@ -181,4 +182,4 @@ def test_use_before_fit_and_wrong_width_are_refused():
 def test_divergence_is_reported_not_returned():
     x, y = two_views(60, np.random.default_rng(0))
     with pytest.raises(unpaired.ConvergenceError, match="Try a smaller learning_rate"):
-        unpaired.DMAE(learning_rate=1e18, n_pretrain_epochs=5, random_state=0).fit(x, y, "aligned")
+        unpaired.DMAE(preset="paper", learning_rate=1e18, random_state=0).fit(x, y, "aligned")

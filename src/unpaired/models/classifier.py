@@ -14,8 +14,11 @@ from unpaired.errors import InputError
 from unpaired.matching.describing import softmax_rows
 from unpaired.matching.naming import UNKNOWN, name_classes
 from unpaired.models.base import SavedEstimator
-from unpaired.models.dmae import COSINE_SHARPNESS, DMAE
+from unpaired.models.dmae import DMAE
 from unpaired.types import FloatArray, IntArray
+
+COSINE_SHARPNESS = 10.0
+"""How much a cosine counts in a probability over classes."""
 
 
 class UnsupervisedClassifier(SavedEstimator):

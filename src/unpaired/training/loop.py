@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
@@ -9,12 +10,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from unpaired.errors import ConvergenceError
+from unpaired.errors import CollapseWarning, ConvergenceError
 from unpaired.nets.autoencoder import Autoencoder
 from unpaired.training.objective import LossParts, ObjectiveConfig, dmae_loss, reconstruction_error
 from unpaired.types import IntArray
 
 Rematch = Callable[[Tensor, Tensor], IntArray]
+MAX_RANK_ROWS = 2000
+COLLAPSED_RANK = 1.2
 
 
 @dataclass(frozen=True)
@@ -130,11 +133,42 @@ def alternate(
             result.pairs = new_pairs
             result.history[-1]["changed"] = changed
             result.converged = changed <= config.tol
+        for name, net, rows in (("x", net_x, x), ("y", net_y, y)):
+            result.history[-1][f"rank_{name}"] = _effective_rank(net.encoder(rows[:MAX_RANK_ROWS]))
         result.trace.append(result.pairs)
         on_step(result.history[-1])
         if rematch is not None and result.converged:
             break
+    _warn_of_collapse(result.history, nets)
     return result
+
+
+@torch.no_grad()
+def _effective_rank(latents: Tensor) -> float:
+    """How many directions the latents use: (sum of variances)^2 / sum of squared variances."""
+    centred = latents - latents.mean(0, keepdim=True)
+    variances = torch.linalg.svdvals(centred) ** 2
+    floor = torch.finfo(latents.dtype).eps * float((latents**2).sum())
+    if float(variances.sum()) <= floor:
+        return 0.0
+    return float(variances.sum() ** 2 / (variances**2).sum())
+
+
+def _warn_of_collapse(
+    history: list[dict[str, float]], nets: tuple[Autoencoder, Autoencoder]
+) -> None:
+    """Say so when a view with room for several directions ended in (nearly) one or none."""
+    for name, net in zip("xy", nets, strict=True):
+        room = min(net.config.n_inputs, net.config.n_latent)
+        rank = history[-1].get(f"rank_{name}", float("inf")) if history else float("inf")
+        if room > 2 and rank < COLLAPSED_RANK:
+            warnings.warn(
+                f"The latents of {name} collapsed: they use {rank:.1f} of {room} directions. "
+                'Raise reconstruction_weight, lower dependence_weight, or use dependence="cka", '
+                "which collapse does not improve.",
+                CollapseWarning,
+                stacklevel=4,
+            )
 
 
 def _mean_parts(parts: list[LossParts]) -> dict[str, float]:

@@ -23,6 +23,7 @@ class ObjectiveConfig:
     bandwidth_x: Bandwidth
     bandwidth_y: Bandwidth
     ratio_ridge: float
+    reconstruction_weight: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -82,12 +83,13 @@ def dmae_loss(
     y_coded: tuple[Tensor, Tensor],
     config: ObjectiveConfig,
 ) -> LossParts:
-    """The DMAE objective on matched rows: both reconstructions minus weight times dependence.
+    """The DMAE objective on matched rows: weighted reconstructions minus weighted dependence.
 
     Notation: ``x_coded`` = (z_x, x_hat) as an Autoencoder returns them; row i of x and of y match.
     """
     error_x = reconstruction_error(x, x_coded[1])
     error_y = reconstruction_error(y, y_coded[1])
     dependence = measure_dependence(x_coded[0], y_coded[0], config)
-    total = error_x + error_y - config.dependence_weight * dependence
+    errors = config.reconstruction_weight * (error_x + error_y)
+    total = errors - config.dependence_weight * dependence
     return LossParts(total, error_x.item(), error_y.item(), dependence.item())

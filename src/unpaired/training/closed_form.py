@@ -1,0 +1,235 @@
+"""Two views in one space by closed forms: linear and kernel CCA, with soft matching of the rest.
+
+SMI with a linear critic, and with a kernel critic, has a closed form: regularised CCA. Known pairs
+give first maps. Rows without a partner are then matched softly, the soft pairs join the known ones
+in the cross-covariance, and the maps are solved again while the temperature falls. All rows, paired
+or not, enter the covariances. Soft plans help without being right, where hard ones do not.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from unpaired.training.features import FeatureMap, fit_features
+from unpaired.training.soft_plan import SoftPlan, soft_plan
+
+BLOCK_ROWS = 2048
+
+
+@dataclass(frozen=True)
+class ClosedFormConfig:
+    """Constants of the closed forms; one set for all data, chosen on Flickr8k's dev images."""
+
+    n_components: int = 600
+    """Directions kept per pair of maps; the weak ones matter for the length of a row."""
+    plan_components: int = 160
+    """Directions that enter the scores of the soft rounds."""
+    ridge: float = 4.0
+    """Ridge of n pairs, in units of the total variance: ridge / n."""
+    linear_ridge: float = 0.0008
+    """What the linear maps add to that ridge."""
+    power: float = 0.5
+    """Power of the singular values; 1/2 keeps soft rounds stable."""
+    bandwidths: tuple[float, ...] = (0.5,)
+    """Squared kernel widths in units of the median squared distance; one kernel tower each."""
+    n_landmarks: int = 1500
+    """Nystroem landmarks of each kernel."""
+    max_rank: int = 600
+    """Principal components kept of each view."""
+    temperatures: tuple[float, ...] = (0.8, 0.6, 0.5, 0.4, 0.3, 0.25, 0.2, 0.16, 0.13)
+    """Falling temperatures of the soft rounds, in standard deviations of the scores."""
+    soft_weight: float = 0.4
+    """Weight of a soft pair of full confidence against a known pair."""
+    doubt: float = 0.1
+    """Peak share at which a row of the plan counts half."""
+    n_candidates: int = 64
+    """Candidates kept per row and per column of the plan."""
+
+
+@dataclass(frozen=True)
+class CanonicalTower:
+    """One pair of feature maps with the linear maps that make them comparable."""
+
+    features_x: FeatureMap
+    features_y: FeatureMap
+    map_x: Tensor
+    map_y: Tensor
+    correlations: Tensor
+    """Canonical correlations, falling; half their sum of squares is SMI with this critic."""
+
+
+@dataclass(frozen=True)
+class Round:
+    """What one soft round left: the plan over free rows and how dependent the maps became."""
+
+    plan: SoftPlan
+    dependence: float
+    n_pairs: float
+    """Known pairs plus soft ones, as far as they are trusted."""
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    """All rows of both views in the principal coordinates of one pair of feature maps."""
+
+    features_x: FeatureMap
+    features_y: FeatureMap
+    x: Tensor
+    y: Tensor
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Which rows are paired, with what weight, and which are free to be matched."""
+
+    pairs: Tensor
+    """(k, 2) known pairs; a row may occur in several."""
+    weights: Tensor
+    free_x: Tensor
+    free_y: Tensor
+
+
+Maps = list[tuple[Tensor, Tensor, Tensor]]
+
+
+def join(parts: Sequence[Tensor], width: int) -> Tensor:
+    """Unit rows of every part, cut to ``width``, side by side: products are mean cosines."""
+    return torch.cat([normalize(part)[:, :width] for part in parts], 1) / math.sqrt(len(parts))
+
+
+def pair_weights(pairs: Tensor, n_x: int, n_y: int, *, many_to_one: bool = False) -> Tensor:
+    """One over how often a pair's busier row occurs: five captions of an image count as one.
+
+    Many-to-one, a row of y is meant to occur often, and only repeats of x count.
+    """
+    count_x = torch.bincount(pairs[:, 0], minlength=n_x)[pairs[:, 0]]
+    if many_to_one:
+        return 1.0 / count_x
+    count_y = torch.bincount(pairs[:, 1], minlength=n_y)[pairs[:, 1]]
+    return 1.0 / torch.maximum(count_x, count_y)
+
+
+def lay_out(
+    x: Tensor, y: Tensor, config: ClosedFormConfig, generator: torch.Generator
+) -> list[Coordinates]:
+    """Both views in linear coordinates, and in those of each kernel."""
+    found = []
+    for bandwidth in (None, *config.bandwidths):
+        map_x, map_y = (
+            fit_features(
+                view,
+                max_rank=config.max_rank,
+                bandwidth=bandwidth,
+                n_landmarks=config.n_landmarks,
+                generator=generator,
+            )
+            for view in (x, y)
+        )
+        found.append(Coordinates(map_x, map_y, map_x(x), map_y(y)))
+    return found
+
+
+def ridge_of(features: FeatureMap, n_pairs: float, config: ClosedFormConfig) -> float:
+    """The ridge for so many pairs, in units of the total variance: more pairs need less."""
+    own = config.linear_ridge if features.landmarks is None else 0.0
+    return config.ridge / max(n_pairs, 1.0) + own
+
+
+def solve_maps(
+    coordinates: Sequence[Coordinates],
+    crosses: Sequence[Tensor],
+    n_pairs: float,
+    config: ClosedFormConfig,
+) -> Maps:
+    """Regularised CCA in each coordinates: the SVD of the whitened mean cross product.
+
+    Notation: ``crosses`` hold sums over pairs, (r_x, r_y); maps are white U S^power.
+    """
+    maps = []
+    for part, cross in zip(coordinates, crosses, strict=True):
+        white_x = part.features_x.whitening(ridge_of(part.features_x, n_pairs, config))
+        white_y = part.features_y.whitening(ridge_of(part.features_y, n_pairs, config))
+        left, values, right = torch.linalg.svd(
+            white_x[:, None] * (cross / max(n_pairs, 1.0)) * white_y, full_matrices=False
+        )
+        k = config.n_components
+        scale = values[:k] ** config.power
+        maps.append(
+            (
+                (white_x[:, None] * left[:, :k] * scale).contiguous(),
+                (white_y[:, None] * right[:k].T * scale).contiguous(),
+                values[:k],
+            )
+        )
+    return maps
+
+
+def soft_rounds(
+    coordinates: Sequence[Coordinates],
+    rows: Rows,
+    config: ClosedFormConfig,
+    *,
+    start: SoftPlan | None = None,
+    balanced: bool = True,
+    on_round: Callable[[Round], None] = lambda found: None,
+) -> list[CanonicalTower]:
+    """Maps after soft rounds, from the known pairs or from ``start``, a plan over the free rows.
+
+    The weight of a soft pair grows with the peak of its row's plan. Cost of a round
+    O(n_x n_y k + n r^2) time, no n_x x n_y memory.
+    """
+    n_known = float(rows.weights.sum())
+    known = [cross_product(part, rows.pairs, rows.weights) for part in coordinates]
+    free = [(part.x[rows.free_x], part.y[rows.free_y]) for part in coordinates]
+    shape = (len(rows.free_x), len(rows.free_y))
+    maps = solve_maps(coordinates, known, n_known, config) if n_known else []
+    sizes = [right.shape[1] for _, right in free]
+    joint_y = torch.cat([right for _, right in free], 1)
+    for step, temperature in enumerate(config.temperatures if min(shape) else ()):
+        if step == 0 and start is not None:
+            plan = start
+        else:
+            blocks = _score_blocks(free, maps, config.plan_components)
+            plan = soft_plan(blocks, shape, temperature, config.n_candidates, balanced=balanced)
+        trust = trust_of(plan, config)
+        partners = torch.split(plan.apply(joint_y) * trust[:, None], sizes, 1)
+        n_pairs = n_known + float(trust.sum())
+        crosses = [
+            first + left.T @ partner
+            for first, (left, _), partner in zip(known, free, partners, strict=True)
+        ]
+        maps = solve_maps(coordinates, crosses, n_pairs, config)
+        on_round(Round(plan, 0.5 * float((maps[0][2] ** 2).sum()), n_pairs))
+    return [
+        CanonicalTower(part.features_x, part.features_y, *found)
+        for part, found in zip(coordinates, maps, strict=True)
+    ]
+
+
+def cross_product(part: Coordinates, pairs: Tensor, weights: Tensor) -> Tensor:
+    """Weighted sum over pairs of the outer products of their coordinates, (r_x, r_y)."""
+    weighted = part.x[pairs[:, 0]] * weights.to(part.x.dtype)[:, None]
+    return weighted.T @ part.y[pairs[:, 1]]
+
+
+def trust_of(plan: SoftPlan, config: ClosedFormConfig) -> Tensor:
+    """How much each row's soft pairs count against a known pair, (n_x,)."""
+    peak = plan.peaks()
+    return config.soft_weight * peak / (peak + config.doubt)
+
+
+def _score_blocks(
+    free: Sequence[tuple[Tensor, Tensor]], maps: Maps, width: int
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """Row numbers and their mean cosines to all free rows of y, block by block."""
+    parts = list(zip(free, maps, strict=True))
+    right = join([y @ map_y for (_, y), (_, map_y, _) in parts], width)
+    left = join([x @ map_x for (x, _), (map_x, _, _) in parts], width)
+    for block in torch.split(torch.arange(len(left), device=left.device), BLOCK_ROWS):
+        yield block, left[block] @ right.T

@@ -1,0 +1,105 @@
+"""Rows to principal coordinates, linear or through a Gaussian kernel: what the closed forms see."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn.functional import normalize
+
+NEAR = 1e-4
+"""Squared distance of unit rows below which they count as the same."""
+SAMPLE_ROWS = 6000
+"""Rows from which principal axes are taken, at least."""
+
+
+@dataclass(frozen=True)
+class FeatureMap:
+    """Principal coordinates of one view, fitted on all its rows, matched or not."""
+
+    mean: Tensor
+    """(1, d) of the rows, after the square root if ``take_root``."""
+    take_root: bool
+    landmarks: Tensor | None
+    """(l, d) unit rows; None for the linear map."""
+    inverse_width: float
+    basis: Tensor
+    """(d or l, r)."""
+    offset: Tensor
+    """(1, r)."""
+    variances: Tensor
+    """(r,) of the coordinates, falling."""
+    total_variance: float
+
+    def __call__(self, rows: Tensor) -> Tensor:
+        """Coordinates of the rows, (n, d) -> (n, r)."""
+        values = rows.clamp_min(0.0).sqrt() if self.take_root else rows
+        units = normalize(values - self.mean)
+        return _lift(units, self.landmarks, self.inverse_width) @ self.basis - self.offset
+
+    def whitening(self, ridge: float) -> Tensor:
+        """(r,) factors that bring the coordinates to unit variance, up to the ridge."""
+        return (self.variances + ridge * self.total_variance).clamp_min(1e-12).rsqrt()
+
+
+def fit_features(
+    rows: Tensor,
+    *,
+    max_rank: int,
+    bandwidth: float | None = None,
+    n_landmarks: int = 1000,
+    generator: torch.Generator,
+) -> FeatureMap:
+    """Principal coordinates of centred unit rows, or of their Gaussian kernel (Nystroem).
+
+    Views without a negative value are taken to the square root first, which evens out the spread
+    of counts and activations. ``bandwidth`` is squared and counts in units of the median squared
+    distance. Cost O(n l r + l^3) with l = n_landmarks or d.
+    """
+    take_root = bool((rows >= 0).all())
+    values = rows.sqrt() if take_root else rows
+    mean = values.mean(0, keepdim=True)
+    units = normalize(values - mean)
+    order = torch.randperm(len(units), generator=generator).to(rows.device)
+    landmarks, inverse_width, root = None, 0.0, None
+    if bandwidth is not None:
+        landmarks = units[order[:n_landmarks]]
+        gaps = 2.0 - 2.0 * landmarks[:1000] @ landmarks[:1000].T
+        far = gaps[gaps > NEAR]
+        inverse_width = 1.0 / (2.0 * bandwidth * float(far.median() if len(far) else 1.0))
+        scale, axes = torch.linalg.eigh(_lift(landmarks, landmarks, inverse_width))
+        keep = scale > 1e-4
+        root = axes[:, keep] * (scale[keep] + 1e-4).rsqrt()
+    sample = _lift(units[order[: max(SAMPLE_ROWS, 4 * n_landmarks)]], landmarks, inverse_width)
+    sample = sample if root is None else sample @ root
+    centre = sample.mean(0, keepdim=True)
+    variances, axes = principal_axes(sample - centre)
+    rank = max(1, min(max_rank, int((variances > 1e-6 * variances[0]).sum())))
+    axes = axes[:, :rank]
+    return FeatureMap(
+        mean,
+        take_root,
+        landmarks,
+        inverse_width,
+        (axes if root is None else root @ axes).contiguous(),
+        centre @ axes,
+        variances[:rank],
+        float(variances.sum()),
+    )
+
+
+def principal_axes(centred: Tensor) -> tuple[Tensor, Tensor]:
+    """Variances, falling, and axes (columns) of centred rows. Cost O(n d min(n, d))."""
+    if centred.shape[1] > len(centred):
+        _, lengths, axes = torch.linalg.svd(centred, full_matrices=False)
+        return lengths**2 / len(centred), axes.T
+    variances, axes = torch.linalg.eigh(centred.T @ centred / len(centred))
+    return variances.flip(0).clamp_min(0.0), axes.flip(1)
+
+
+def _lift(units: Tensor, landmarks: Tensor | None, inverse_width: float) -> Tensor:
+    """Unit rows themselves, or their Gaussian kernel against unit landmarks."""
+    if landmarks is None:
+        return units
+    return (units @ landmarks.T).sub_(1.0).mul_(2.0 * inverse_width).exp_()

@@ -1,0 +1,215 @@
+"""The default learner: closed forms, soft matching of the rest, then networks on top.
+
+Known pairs, or the alignment that the matching engine finds, give a first soft plan; closed-form
+maps and the plan take turns (``closed_form``); networks that begin at the closed form learn from
+known and soft pairs (``towers``); the score is the mean over all of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from unpaired.training.closed_form import (
+    ClosedFormConfig,
+    Round,
+    Rows,
+    lay_out,
+    soft_rounds,
+    trust_of,
+)
+from unpaired.training.common_space import CommonSpace, Part, build_space
+from unpaired.training.features import fit_features
+from unpaired.training.objective import ObjectiveConfig
+from unpaired.training.soft_plan import SoftPlan
+from unpaired.training.towers import TowerConfig, train_towers
+
+N_NEIGHBOURS = 10
+MAX_REFERENCE = 10_000
+SOFT_PAIRS = 4
+"""Soft pairs of a row that networks learn from, at most."""
+N_TOWERS = 2
+"""Pairs of networks, each on its own kernel features; their scores are averaged."""
+TOWER_LANDMARKS = 3000
+TOWER_RANK = 1000
+TOWER_LATENT = 256
+TOWER_RIDGES = (1.5e-3, 5e-4)
+"""Least ridge of the features of x and y, in units of the total variance."""
+DISTIL_RIDGE = 1e-3
+"""Ridge of the maps that take over an alignment, in units of the total variance."""
+
+
+@dataclass
+class Learning:
+    """What a fit leaves behind."""
+
+    space: CommonSpace
+    plan: SoftPlan | None
+    """The last soft plan over the free rows."""
+    dependence: float
+    history: list[dict[str, float]] = field(default_factory=list)
+    trace: list[Tensor] = field(default_factory=list)
+    """Best partner of each free row after each soft round."""
+
+
+@dataclass(frozen=True)
+class LearnerConfig:
+    """All constants of a fit."""
+
+    closed_form: ClosedFormConfig
+    towers: TowerConfig
+    objective: ObjectiveConfig
+
+
+def learn(
+    x: Tensor,
+    y: Tensor,
+    rows: Rows,
+    config: LearnerConfig,
+    seed: int,
+    *,
+    start: SoftPlan | None = None,
+    balanced: bool = True,
+    on_step: Callable[[dict[str, float]], None] = lambda step: None,
+) -> Learning:
+    """Learn a common space of x (n_x, d_x) and y (n_y, d_y) from known pairs and free rows."""
+    generator = torch.Generator().manual_seed(seed)
+    history: list[dict[str, float]] = []
+    trace: list[Tensor] = []
+    rounds: list[Round] = []
+
+    def note(entry: dict[str, float]) -> None:
+        history.append({"step": float(len(history)), **entry})
+        on_step(history[-1])
+
+    def on_round(found: Round) -> None:
+        rounds.append(found)
+        trace.append(found.plan.partners())
+        changed = 1.0 if len(trace) < 2 else float((trace[-1] != trace[-2]).float().mean())
+        confidence = float(found.plan.peaks().mean())
+        note({"dependence": found.dependence, "changed": changed, "confidence": confidence})
+
+    coordinates = lay_out(x, y, config.closed_form, generator)
+    canonical = soft_rounds(
+        coordinates, rows, config.closed_form, start=start, balanced=balanced, on_round=on_round
+    )
+    plan = rounds[-1].plan if rounds else None
+    parts = [Part(t.features_x, t.features_y, (t.map_x, t.map_y)) for t in canonical]
+    if config.towers.n_epochs:
+        pairs, weights = training_pairs(rows, plan, config.closed_form)
+        parts += [
+            deepen(x, y, pairs, weights, config, seed + number, note) for number in range(N_TOWERS)
+        ]
+    dependence = 0.5 * float((canonical[0].correlations ** 2).sum())
+    space = build_space(
+        parts, x, y, n_neighbours=N_NEIGHBOURS, max_reference=MAX_REFERENCE, generator=generator
+    )
+    return Learning(space, plan, dependence, history, trace)
+
+
+def training_pairs(
+    rows: Rows, plan: SoftPlan | None, config: ClosedFormConfig
+) -> tuple[Tensor, Tensor]:
+    """Known pairs, and the best soft pairs of each free row; with their weights."""
+    pairs, weights = rows.pairs, rows.weights
+    weights = weights.to(torch.float32) / weights.max() if len(weights) else weights.float()
+    if plan is None or not config.soft_weight:
+        return pairs, weights
+    order = torch.argsort(plan.shares, descending=True, stable=True)
+    order = order[torch.argsort(plan.rows[order], stable=True)]
+    place = torch.arange(len(order), device=order.device)
+    first = torch.searchsorted(plan.rows[order].contiguous(), plan.rows[order].contiguous())
+    kept = order[place - first < SOFT_PAIRS]
+    trust = trust_of(plan, config)
+    soft = torch.stack([rows.free_x[plan.rows[kept]], rows.free_y[plan.columns[kept]]], 1)
+    soft_weights = plan.shares[kept] * trust[plan.rows[kept]]
+    return torch.cat([pairs, soft]), torch.cat([weights, soft_weights])
+
+
+def deepen(
+    x: Tensor,
+    y: Tensor,
+    pairs: Tensor,
+    weights: Tensor,
+    config: LearnerConfig,
+    seed: int,
+    on_epoch: Callable[[dict[str, float]], None],
+) -> Part:
+    """Networks on kernel features that begin at the closed form and learn from the pairs.
+
+    Inputs are whitened up to a ridge, with noise of the variance that the ridge stands for.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    n_pairs = max(float(weights.sum()), 1.0)
+    features, inputs, white, noise = [], [], [], []
+    for rows, least in zip((x, y), TOWER_RIDGES, strict=True):
+        found = fit_features(
+            rows,
+            max_rank=TOWER_RANK,
+            bandwidth=config.closed_form.bandwidths[0],
+            n_landmarks=TOWER_LANDMARKS,
+            generator=generator,
+        )
+        ridge = max(least, config.closed_form.ridge / n_pairs)
+        factor = found.whitening(ridge)
+        features.append(found)
+        inputs.append(found(rows) * factor)
+        white.append(factor)
+        noise.append((ridge * found.total_variance * factor**2).sqrt())
+    cross = (inputs[0][pairs[:, 0]] * weights[:, None]).T @ inputs[1][pairs[:, 1]] / n_pairs
+    left, values, right = torch.linalg.svd(cross, full_matrices=False)
+    k = min(TOWER_LATENT, config.closed_form.n_components)
+    scale = values[:k] ** config.closed_form.power
+    towers = train_towers(
+        inputs[0],
+        inputs[1],
+        pairs,
+        (left[:, :k] * scale, right[:k].T * scale),
+        (noise[0], noise[1]),
+        config.towers,
+        config.objective,
+        seed=seed,
+        weights=weights,
+        on_epoch=on_epoch,
+    )
+    return Part(features[0], features[1], (white[0], white[1]), towers)
+
+
+def take_over(
+    x: Tensor,
+    y: Tensor,
+    placed: tuple[Tensor, Tensor],
+    config: ClosedFormConfig,
+    seed: int,
+) -> CommonSpace:
+    """A space that takes over an alignment: ridge maps from coordinates to its embeddings.
+
+    ``placed`` holds the embeddings of all rows, whose inner products are scores with hubs
+    corrected already. Without any known pair nothing that was tried learned a better map from the
+    alignment's own plan; as a function of the rows it can be saved, and averages over coordinates.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    parts = []
+    for part in lay_out(x, y, config, generator):
+        maps, offsets = [], []
+        for features, rows, target in zip(
+            (part.features_x, part.features_y), (part.x, part.y), placed, strict=True
+        ):
+            offset = target.mean(0, keepdim=True)
+            penalty = DISTIL_RIDGE * features.total_variance * len(rows)
+            gram = rows.T @ rows + penalty * torch.eye(rows.shape[1], device=x.device)
+            maps.append(torch.linalg.solve(gram, rows.T @ (target - offset)).contiguous())
+            offsets.append(offset)
+        parts.append(
+            Part(
+                part.features_x,
+                part.features_y,
+                (maps[0], maps[1]),
+                offsets=(offsets[0], offsets[1]),
+            )
+        )
+    empty = torch.zeros(0, 1, device=x.device)
+    return CommonSpace(tuple(parts), empty, empty, N_NEIGHBOURS)
