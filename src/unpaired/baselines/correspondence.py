@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from torch import Tensor
 
@@ -13,7 +14,7 @@ from unpaired.baselines.towers import Batch, Towers
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class CorrespondenceAutoencoder(AutoencoderMethod):
-    """Two autoencoders whose codes of a pair are drawn together, scored by cosine.
+    """Two autoencoders whose codes of a pair are drawn together, then CCA of the codes.
 
     Args:
         code_weight: Weight of the squared distance of the codes against reconstruction; the
@@ -24,6 +25,7 @@ class CorrespondenceAutoencoder(AutoencoderMethod):
     """
 
     code_weight: float = 1.0
+    readout: Literal["cosine", "cca"] = "cca"
 
     def _check_params(self) -> None:
         super()._check_params()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from torch import Tensor
 
@@ -23,7 +24,7 @@ def component_correlation(z_x: Tensor, z_y: Tensor) -> Tensor:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class CorrNet(AutoencoderMethod):
-    """A joint code that decodes both views from either, its halves kept correlated.
+    """A joint code that decodes both views from either, its halves kept correlated, then CCA.
 
     The code of a pair is the sum of both encodings; that of one view alone is its own. All three
     are decoded into both views, and the two halves' correlation is raised.
@@ -36,6 +37,7 @@ class CorrNet(AutoencoderMethod):
     """
 
     correlation_weight: float = 2.0
+    readout: Literal["cosine", "cca"] = "cca"
 
     def _check_params(self) -> None:
         super()._check_params()

@@ -48,9 +48,9 @@ class DeepCCA(TowerMethod):
     """
 
     loss_ridge: float = 0.01
-    n_latent: int = 128
+    n_latent: int = 256
     batch_size: int = 2048
-    n_epochs: int = 15
+    n_epochs: int = 6
     learning_rate: float = 3e-4
     readout: Literal["cosine", "cca"] = "cca"
 

@@ -9,10 +9,10 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from unpaired._checks import check_number
-from unpaired.baselines.inputs import pair_moments
+from unpaired.baselines.closed_form import PairedMaps
+from unpaired.baselines.inputs import Moments
 from unpaired.baselines.ridge import ridge_map
 from unpaired.baselines.towers import Batch, TowerMethod, Towers
-from unpaired.types import FloatArray, IntArray
 
 
 def hinge_rank_loss(scores: Tensor, same: Tensor, margin: float) -> Tensor:
@@ -48,11 +48,8 @@ class DeViSE(TowerMethod):
         super()._check_params()
         check_number(self.margin, "margin", 1e-6)
 
-    def _start_maps(
-        self, x: FloatArray, y: FloatArray, known: IntArray, ridges: tuple[float, float]
-    ) -> tuple[FloatArray, FloatArray]:
-        maps = ridge_map(pair_moments(x, y, known), ridges[0])
-        return maps.map_x, maps.map_y
+    def _start_maps(self, moments: Moments) -> PairedMaps:
+        return ridge_map(moments, 1e-6)
 
     def _latent_width(self, n_inputs: tuple[int, int]) -> int:
         return min(self.n_latent, n_inputs[1])

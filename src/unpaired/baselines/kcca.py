@@ -90,6 +90,6 @@ class KernelCCA(CCA):
 
     def _features(self, rows: FloatArray, view: int) -> FloatArray:
         name = "xy"[view]
-        return self._kernel(rows, view) @ self._arrays[f"root.{name}"] - self._arrays[
-            f"offset.{name}"
-        ]
+        return (
+            self._kernel(rows, view) @ self._arrays[f"root.{name}"] - self._arrays[f"offset.{name}"]
+        )

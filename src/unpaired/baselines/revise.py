@@ -66,7 +66,5 @@ class ReViSE(AutoencoderMethod):
         all_y = torch.cat([unit_y, normalize(towers[1](batch.free_y))])
         errors = self._own_reconstruction(towers, batch, z_x, z_y)
         return (
-            supervised
-            + self.mmd_weight * mmd(all_x, all_y)
-            + self.reconstruction_weight * errors
+            supervised + self.mmd_weight * mmd(all_x, all_y) + self.reconstruction_weight * errors
         )

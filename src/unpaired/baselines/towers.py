@@ -12,9 +12,9 @@ from torch import Tensor
 from unpaired._checks import check_choice, check_number
 from unpaired._random import derive_rng, derive_seed
 from unpaired.baselines.base import Found, TwoViewMethod
-from unpaired.baselines.closed_form import Ridge, check_ridge, choose_ridges, fit_cca
+from unpaired.baselines.closed_form import PairedMaps, Ridge, check_ridge, choose_ridges, fit_cca
 from unpaired.baselines.closed_form import cca_fit as cca_fitter
-from unpaired.baselines.inputs import pair_moments, principal
+from unpaired.baselines.inputs import Moments, pair_moments, principal
 from unpaired.errors import ConvergenceError
 from unpaired.nets.autoencoder import pick_device
 from unpaired.nets.tower import Tower, TowerConfig
@@ -60,7 +60,8 @@ class TowerMethod(TwoViewMethod):
         noise: Times the noise above; 0 for none.
         readout: "cosine" of the latents, or "cca": a closed-form map of them first.
         n_epochs: Passes over the pairs.
-        least_steps: Steps to take when that many epochs are fewer, as with few pairs.
+        least_steps: Steps to take when that many epochs are fewer, but at most one for ten pairs,
+            lest few pairs are learned by heart.
         batch_size: Pairs in a step.
         learning_rate: Adam's step size at first; it falls to zero along a cosine.
         weight_decay: AdamW's decay.
@@ -93,12 +94,9 @@ class TowerMethod(TwoViewMethod):
         """The loss of one step; any extra weights are in ``_extra``."""
         raise NotImplementedError
 
-    def _start_maps(
-        self, x: FloatArray, y: FloatArray, known: IntArray, ridges: tuple[float, float]
-    ) -> tuple[FloatArray, FloatArray]:
-        """The linear maps (p, k) at which the towers begin."""
-        maps = cca_fitter(self.n_latent, 0.5)(pair_moments(x, y, known), *ridges)
-        return maps.map_x, maps.map_y
+    def _start_maps(self, moments: Moments) -> PairedMaps:
+        """The linear maps (p, k) at which the towers begin, from moments of noisy inputs."""
+        return cca_fitter(self.n_latent, 0.5)(moments, 1e-6, 1e-6)
 
     def _latent_width(self, n_inputs: tuple[int, int]) -> int:
         """Dimensions of the latents for views of these many inputs."""
@@ -154,9 +152,11 @@ class TowerMethod(TwoViewMethod):
             inputs.append(rows * scale)
         self._noises = tuple(self._tensor(noise) for noise in noises)
         n_latent = self._latent_width((inputs[0].shape[1], inputs[1].shape[1]))
-        starts = self._start_maps(inputs[0], inputs[1], known, (1e-6, 1e-6))
+        moments = pair_moments(inputs[0], inputs[1], known)
+        ridged = [np.diag(noise**2) for noise in noises]  # the ridge, as the inputs see it
+        maps = self._start_maps(Moments(moments.xx + ridged[0], moments.xy, moments.yy + ridged[1]))
         towers = []
-        for name, rows, begin in zip("xy", inputs, starts, strict=True):
+        for name, rows, begin in zip("xy", inputs, (maps.map_x, maps.map_y), strict=True):
             n_inputs = rows.shape[1]
             config = TowerConfig(
                 n_inputs, n_latent, tuple(self.hidden), n_inputs if self.has_decoder else 0
@@ -175,7 +175,9 @@ class TowerMethod(TwoViewMethod):
     def _tensor(self, rows: FloatArray) -> Tensor:
         return torch.as_tensor(rows, dtype=torch.float32, device=self._device)
 
-    def _train(self, inputs: tuple[FloatArray, FloatArray], pairs: IntArray) -> None:
+    def _train(
+        self, inputs: tuple[FloatArray, FloatArray], pairs: IntArray, n_epochs: int | None = None
+    ) -> None:
         """Minimise ``_loss`` over shuffled batches of ``pairs``; towers change in place."""
         rng = derive_rng(self.seed_, f"batches {len(self.history_)}")
         views = [self._tensor(rows) for rows in inputs]
@@ -190,7 +192,9 @@ class TowerMethod(TwoViewMethod):
             weights, lr=self.learning_rate, weight_decay=self.weight_decay
         )
         n_batches = max(1, -(-len(pairs) // self.batch_size))
-        n_epochs = max(self.n_epochs, -(-self.least_steps // n_batches))
+        if n_epochs is None:
+            n_steps = min(self.least_steps, len(pairs) // 10)
+            n_epochs = max(self.n_epochs, -(-n_steps // n_batches))
         schedule = torch.optim.lr_scheduler.CosineAnnealingLR(
             optimizer, max(1, n_epochs * n_batches)
         )
@@ -243,7 +247,14 @@ class TowerMethod(TwoViewMethod):
                 self._arrays[f"tower.{name}.{key}"] = tensor.cpu().numpy().copy()
         self._values = {"towers": [asdict(tower.config) for tower in self._towers]}
         if self.readout == "cca":
-            latents = [self._encode(rows, view) for view, rows in enumerate(inputs)]
+            # With the noise of training the read-out meets the same ridge as the towers did.
+            rng = derive_rng(self.seed_, "readout noise")
+            latents = [
+                self._encode(
+                    rows + self.noise * spread.cpu().numpy() * rng.standard_normal(rows.shape), view
+                )
+                for view, (rows, spread) in enumerate(zip(inputs, self._noises, strict=True))
+            ]
             offsets = [rows.mean(0) for rows in latents]
             maps = fit_cca(
                 latents[0] - offsets[0],
