@@ -21,6 +21,8 @@ from unpaired.nets.tower import Tower, TowerConfig
 from unpaired.types import FloatArray, IntArray
 
 Towers = tuple[Tower, Tower]
+READOUT_RIDGE = 1e-3
+"""Ridge of a "cca" read-out beside the noise, in units of the mean variance of the latents."""
 CLIP_NORM = 5.0
 """Gradients longer than this are shortened to it: one odd batch must not throw the weights away."""
 
@@ -65,7 +67,7 @@ class TowerMethod(TwoViewMethod):
         batch_size: Pairs in a step.
         learning_rate: Adam's step size at first; it falls to zero along a cosine.
         weight_decay: AdamW's decay.
-        ridge: Ridge of the inputs, the start and a "cca" read-out, or "auto".
+        ridge: Ridge of the inputs and of the start, or "auto".
         device: "auto" takes CUDA or MPS when there is one.
         random_state: Seed of everything drawn.
     """
@@ -247,30 +249,31 @@ class TowerMethod(TwoViewMethod):
                 self._arrays[f"tower.{name}.{key}"] = tensor.cpu().numpy().copy()
         self._values = {"towers": [asdict(tower.config) for tower in self._towers]}
         if self.readout == "cca":
-            # With the noise of training the read-out meets the same ridge as the towers did.
-            rng = derive_rng(self.seed_, "readout noise")
-            latents = [
-                self._encode(
-                    rows + self.noise * spread.cpu().numpy() * rng.standard_normal(rows.shape), view
-                )
-                for view, (rows, spread) in enumerate(zip(inputs, self._noises, strict=True))
-            ]
-            offsets = [rows.mean(0) for rows in latents]
-            maps = fit_cca(
-                latents[0] - offsets[0],
-                latents[1] - offsets[1],
-                pairs,
-                derive_rng(self.seed_, "readout"),
-                ridge_x=self.ridge,
-                ridge_y=self.ridge,
-                n_components=self.n_latent,
-            )
-            self._arrays |= {
-                "offset.x": offsets[0],
-                "offset.y": offsets[1],
-                "map.x": maps.map_x,
-                "map.y": maps.map_y,
-            }
+            self._fit_readout(inputs, pairs)
+
+    def _fit_readout(self, inputs: tuple[FloatArray, FloatArray], pairs: IntArray) -> None:
+        """CCA of the latents of ``pairs``; the noise of training is its ridge.
+
+        Each view's own moments come from noisy latents, the products of both from clean ones,
+        which noise would only blur.
+        """
+        rng = derive_rng(self.seed_, "readout")
+        clean, noisy = [], []
+        for view, (rows, spread) in enumerate(zip(inputs, self._noises, strict=True)):
+            noise = self.noise * spread.cpu().numpy() * rng.standard_normal(rows.shape)
+            latents = self._encode(rows, view)
+            name = "xy"[view]
+            self._arrays[f"offset.{name}"] = latents.mean(0)
+            clean.append(latents - self._arrays[f"offset.{name}"])
+            noisy.append(self._encode(rows + noise, view) - self._arrays[f"offset.{name}"])
+        if self.noise > 0:
+            held = pair_moments(noisy[0], noisy[1], pairs)
+            cross = pair_moments(clean[0], clean[1], pairs).xy
+            fit = cca_fitter(self.n_latent, 0.5)
+            maps = fit(Moments(held.xx, cross, held.yy), READOUT_RIDGE, READOUT_RIDGE)
+        else:
+            maps = fit_cca(clean[0], clean[1], pairs, rng, n_components=self.n_latent)
+        self._arrays |= {"map.x": maps.map_x, "map.y": maps.map_y}
 
     def _encode(self, inputs: FloatArray, view: int) -> FloatArray:
         """Latents (n, k) of input rows."""
