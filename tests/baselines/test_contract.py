@@ -176,7 +176,7 @@ def test_misuse_is_explained(name):
         if kind.least_pairs:
             with pytest.raises(InputError, match="learns from known pairs and needs at least 2"):
                 kind().fit(x, y)
-        for parameter, value in kind().get_params().items():
+        for parameter in kind().get_params():
             if parameter.startswith(("n_", "ridge")) and parameter != "n_epochs":
                 with pytest.raises(InputError, match=parameter):
                     kind(**{parameter: -1}).fit(x, y, pairs="aligned")
