@@ -27,8 +27,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "nets": GROUND | {"math"},
     "training": GROUND | {"math", "matching", "nets"},
     "models": GROUND | {"math", "matching", "evaluation", "nets", "training"},
+    "baselines": GROUND | {"math", "matching", "evaluation", "nets", "training", "models"},
 }
 MAY_IMPORT["registry"] = set(MAY_IMPORT)
+MAY_IMPORT["loading"] = set(MAY_IMPORT)
 MAY_IMPORT["experiment"] = set(MAY_IMPORT)
 MAY_IMPORT["demo"] = set(MAY_IMPORT)
 MAY_IMPORT |= {"report": {"errors", "types"}, "tables": {"errors", "types"}}

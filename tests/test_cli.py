@@ -48,9 +48,28 @@ def test_help_and_version_need_no_torch():
 def test_help_names_the_commands(tmp_path):
     done = run("--help", cwd=tmp_path)
     assert done.returncode == 0
-    for word in ("demo", "match"):
+    for word in ("demo", "match", "ls"):
         assert word in done.stdout
     assert run("--version", cwd=tmp_path).stdout.strip() == f"unpaired {unpaired.__version__}"
+
+
+def test_ls_lists_names_without_loading_them(tmp_path):
+    done = run("ls", "methods", cwd=tmp_path)
+    assert done.returncode == 0
+    names = [line.split()[0] for line in done.stdout.splitlines()]
+    assert len(names) == 26
+    assert {"cca", "dmae-smi", "wasserstein-procrustes"} <= set(names)
+    for what in ("solvers", "measures", "datasets"):
+        assert run("ls", what, cwd=tmp_path).returncode == 0
+    wrong = run("ls", "method", cwd=tmp_path)
+    assert wrong.returncode == 2
+    assert 'Did you mean "methods"?' in wrong.stderr
+    code = (
+        "import sys; from unpaired import registry; list(registry.methods);"
+        "sys.exit(', '.join({'torch', 'sklearn', 'scipy'} & set(sys.modules)) or 0)"
+    )
+    light = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert light.returncode == 0, light.stderr
 
 
 def test_match_writes_names_in_the_callers_order(tables):

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from unpaired.errors import ConvergenceError, DataError, InputError, UnpairedError
+    from unpaired.loading import load
     from unpaired.matching.portfolio import match
     from unpaired.models.classifier import UnsupervisedClassifier
     from unpaired.models.dmae import DMAE
-    from unpaired.models.loading import load
     from unpaired.types import Match, Objective
 
 __version__ = "0.1.0"
@@ -18,7 +18,7 @@ __version__ = "0.1.0"
 _HOMES = {  # public name -> the module it is loaded from when first asked for
     "DMAE": "unpaired.models.dmae",
     "UnsupervisedClassifier": "unpaired.models.classifier",
-    "load": "unpaired.models.loading",
+    "load": "unpaired.loading",
     "match": "unpaired.matching.portfolio",
     "Match": "unpaired.types",
     "Objective": "unpaired.types",

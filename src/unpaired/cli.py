@@ -98,6 +98,20 @@ def match(
     typer.echo(f"Report: {write_report(result, out)}")
 
 
+@app.command("ls")
+def list_names(
+    what: Annotated[str, typer.Argument(help="methods, solvers, measures or datasets.")],
+) -> None:
+    """List what there is by name: methods, solvers, measures or datasets."""
+    from unpaired import registry
+    from unpaired._checks import check_choice
+
+    table = registry.TABLES[check_choice(what, "list", registry.TABLES)]
+    width = max(map(len, table))
+    for name in table:
+        typer.echo(f"{name:<{width}}  {table.about[name]}")
+
+
 def main() -> None:
     """Run the command line; mistakes print one sentence and exit 2, failed runs exit 1."""
     try:

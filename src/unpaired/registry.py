@@ -1,29 +1,140 @@
-"""The one registry: plain dicts, name -> callable. Adding a thing is one line here."""
+"""The one registry: name -> callable, loaded when first asked for. Adding a thing is one line.
+
+Each line says where the thing lives and, in a few words, what it is; listing names imports
+nothing.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator, Mapping
+from importlib import import_module
 from typing import Any
 
-from unpaired.datasets.sample import load_sample
-from unpaired.matching.convex_sorting import convex_sorting, penalised_convex_sorting
-from unpaired.matching.frank_wolfe import annealed_sinkhorn, frank_wolfe, semi_relaxed
-from unpaired.matching.kernelized_sorting import kernelized_sorting, procrustes_hungarian
-from unpaired.matching.lsom import lsom, penalised_lsom
-from unpaired.math.dependence import MEASURES
-from unpaired.models.loading import ESTIMATORS
 
-datasets: dict[str, Callable[..., Any]] = {"cifar10-sample": load_sample}
-measures: dict[str, Callable[..., Any]] = MEASURES
-solvers: dict[str, Callable[..., Any]] = {
-    "annealed-sinkhorn": annealed_sinkhorn,
-    "convex-sorting": convex_sorting,
-    "convex-sorting-penalised": penalised_convex_sorting,
-    "frank-wolfe": frank_wolfe,
-    "kernelized-sorting": kernelized_sorting,
-    "lsom": lsom,
-    "lsom-penalised": penalised_lsom,
-    "procrustes-hungarian": procrustes_hungarian,
-    "semi-relaxed": semi_relaxed,
-}
-models: dict[str, Callable[..., Any]] = dict(ESTIMATORS)
+def find(home: str) -> Any:
+    """The object at ``home``, written "package.module:name"."""
+    module, _, name = home.partition(":")
+    return getattr(import_module(module), name)
+
+
+class Table(Mapping[str, Any]):
+    """Names to callables; ``about`` holds what each is, in a few words."""
+
+    def __init__(self, lines: dict[str, tuple[str, str]]) -> None:
+        """Keep ``lines``: name -> (home, what it is)."""
+        self.homes = {name: home for name, (home, _) in lines.items()}
+        self.about = {name: text for name, (_, text) in lines.items()}
+
+    def __getitem__(self, name: str) -> Any:
+        return find(self.homes[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.homes)
+
+    def __len__(self) -> int:
+        return len(self.homes)
+
+
+datasets = Table(
+    {
+        "cifar10-sample": (
+            "unpaired.datasets.sample:load_sample",
+            "2,000 CIFAR-10 images and 10 class vectors, inside the package",
+        ),
+    }
+)
+measures = Table(
+    {
+        "ukta": ("unpaired.math.dependence:ukta", "unnormalised kernel target alignment"),
+        "hsic": ("unpaired.math.dependence:hsic", "Hilbert-Schmidt independence criterion"),
+        "cka": ("unpaired.math.dependence:cka", "centred kernel alignment"),
+        "smi": ("unpaired.math.dependence:smi", "squared-loss mutual information"),
+    }
+)
+_M = "unpaired.matching"
+solvers = Table(
+    {
+        "annealed-sinkhorn": (
+            f"{_M}.frank_wolfe:annealed_sinkhorn",
+            "entropic plans, cooled step by step",
+        ),
+        "convex-sorting": (f"{_M}.convex_sorting:convex_sorting", "convex relaxation, projected"),
+        "convex-sorting-penalised": (
+            f"{_M}.convex_sorting:penalised_convex_sorting",
+            "convex relaxation with a penalty on sums",
+        ),
+        "frank-wolfe": (
+            f"{_M}.frank_wolfe:frank_wolfe",
+            "indefinite relaxation, line search",
+        ),
+        "kernelized-sorting": (
+            f"{_M}.kernelized_sorting:kernelized_sorting",
+            "repeated linear assignment",
+        ),
+        "lsom": (f"{_M}.lsom:lsom", "SMI, density ratio and matching by turns"),
+        "lsom-penalised": (f"{_M}.lsom:penalised_lsom", "SMI by gradient ascent with a penalty"),
+        "procrustes-hungarian": (
+            f"{_M}.kernelized_sorting:procrustes_hungarian",
+            "rotation and assignment by turns",
+        ),
+        "semi-relaxed": (f"{_M}.frank_wolfe:semi_relaxed", "many rows of x to one of y"),
+    }
+)
+models = Table(
+    {
+        "DMAE": ("unpaired.models.dmae:DMAE", "deep matching autoencoders"),
+        "UnsupervisedClassifier": (
+            "unpaired.models.classifier:UnsupervisedClassifier",
+            "names for images from class vectors",
+        ),
+    }
+)
+_B = "unpaired.baselines"
+methods = Table(
+    {
+        "cca": (f"{_B}.cca:CCA", "all pairs: regularised linear CCA"),
+        "kcca": (f"{_B}.kcca:KernelCCA", "all pairs: Gaussian kernel CCA"),
+        "hsic-cca": (f"{_B}.hsic_cca:HsicCCA", "all pairs: linear maps by normalised HSIC"),
+        "deep-cca": (f"{_B}.deep_cca:DeepCCA", "all pairs: networks by total correlation"),
+        "hsic-deep-cca": (f"{_B}.hsic_cca:HsicDeepCCA", "all pairs: networks by normalised HSIC"),
+        "two-way": (f"{_B}.two_way:TwoWayNets", "all pairs: bidirectional ranking loss"),
+        "revise-b": (f"{_B}.revise:ReViSE", "all pairs: autoencoders, ranking and MMD"),
+        "devise": (f"{_B}.devise:DeViSE", "all pairs: hinge rank loss into the space of y"),
+        "corrnet": (f"{_B}.corrnet:CorrNet", "all pairs: joint code, correlated halves"),
+        "correspondence-ae": (
+            f"{_B}.correspondence:CorrespondenceAutoencoder",
+            "all pairs: autoencoders with near codes",
+        ),
+        "bimodal-ae": (f"{_B}.bimodal:BimodalAutoencoder", "all pairs: one code, a view left out"),
+        "infonce": (f"{_B}.infonce:InfoNCE", "all pairs: two towers, contrastive"),
+        "procrustes": (f"{_B}.procrustes:Procrustes", "all pairs: orthogonal map"),
+        "ridge": (f"{_B}.ridge:RidgeMap", "all pairs: ridge regression into the space of y"),
+        "asif": (f"{_B}.asif:ASIF", "all pairs: relative representations"),
+        "mcca": (f"{_B}.mcca:MCCA", "some pairs: CCA and matching by turns"),
+        "deep-mcca": (f"{_B}.deep_mcca:DeepMCCA", "some pairs: deep CCA and matching by turns"),
+        "ks": (f"{_B}.kernelized_sorting:KernelizedSorting", "no pairs: kernelized sorting"),
+        "convex-ks": (
+            f"{_B}.convex_sorting:ConvexKernelizedSorting",
+            "no pairs: convex kernelized sorting",
+        ),
+        "lsom": (f"{_B}.lsom:LSOM", "no pairs: least-squares object matching"),
+        "gromov-wasserstein": (
+            f"{_B}.gromov:GromovWasserstein",
+            "no pairs: agreeing distances, through POT",
+        ),
+        "wasserstein-procrustes": (
+            f"{_B}.wasserstein_procrustes:WassersteinProcrustes",
+            "no pairs: clusters by QAP, then rotation and assignment",
+        ),
+        "deep-ukta": (f"{_B}.dmae_variants:DeepUKTA", "no pairs: DMAE-uKTA, no reconstruction"),
+        "deep-smi": (f"{_B}.dmae_variants:DeepSMI", "no pairs: DMAE-SMI, no reconstruction"),
+        "dmae-ukta": (f"{_B}.dmae_variants:DMAEUKTA", "no pairs: DMAE with uKTA"),
+        "dmae-smi": (f"{_B}.dmae_variants:DMAESMI", "no pairs: DMAE with SMI"),
+    }
+)
+TABLES = {"methods": methods, "solvers": solvers, "measures": measures, "datasets": datasets}
+
+
+def estimator_homes() -> list[str]:
+    """Homes of all estimators that can be saved and loaded."""
+    return [*models.homes.values(), *methods.homes.values()]

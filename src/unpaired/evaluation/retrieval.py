@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from unpaired._checks import check_choice
 from unpaired.errors import InputError
+from unpaired.evaluation.hubness import csls_scores
 from unpaired.types import FloatArray, IntArray
 
 
@@ -69,14 +71,22 @@ def _check_scores(scores: FloatArray) -> FloatArray:
 
 
 def both_ways(
-    scores: FloatArray, owner: IntArray, ks: Sequence[int] = (1, 5, 10)
+    scores: FloatArray,
+    owner: IntArray,
+    ks: Sequence[int] = (1, 5, 10),
+    *,
+    readout: Literal["plain", "csls"] = "plain",
 ) -> dict[str, float]:
     """Recall from rows to columns ("x->y R@1") and back, where column j belongs to row owner[j].
+
+    ``readout="csls"`` corrects the scores for hubs first, whatever method they come from.
 
     >>> both_ways(np.eye(2), np.array([0, 1]), ks=(1,))
     {'x->y R@1': 1.0, 'y->x R@1': 1.0}
     """
     scores = _check_scores(scores)
+    if check_choice(readout, "readout", ("plain", "csls")) == "csls":
+        scores = csls_scores(scores)
     mask = np.asarray(owner)[None, :] == np.arange(scores.shape[0])[:, None]
     forth = recall_at_k(scores, mask, ks)
     back = recall_at_k(scores.T, np.asarray(owner, dtype=np.int64), ks)

@@ -45,11 +45,30 @@ def canonical_maps(
     Cost O(n d^2 + d^3).
     """
     n_rows = len(x)
-    white_x = inverse_sqrt(x.T @ x / n_rows, ridge_x)
-    white_y = inverse_sqrt(y.T @ y / n_rows, ridge_y)
-    left, values, right = torch.linalg.svd(
-        white_x @ (x.T @ y / n_rows) @ white_y, full_matrices=False
+    return canonical_maps_of_moments(
+        x.T @ x / n_rows,
+        x.T @ y / n_rows,
+        y.T @ y / n_rows,
+        ridge_x=ridge_x,
+        ridge_y=ridge_y,
+        n_components=n_components,
+        power=power,
     )
+
+
+def canonical_maps_of_moments(
+    moment_xx: Tensor,
+    moment_xy: Tensor,
+    moment_yy: Tensor,
+    *,
+    ridge_x: float,
+    ridge_y: float,
+    n_components: int,
+    power: float = 0.5,
+) -> CanonicalMaps:
+    """The same from the moments Cxx, Cxy and Cyy of the matched rows. Cost O(d^3)."""
+    white_x, white_y = inverse_sqrt(moment_xx, ridge_x), inverse_sqrt(moment_yy, ridge_y)
+    left, values, right = torch.linalg.svd(white_x @ moment_xy @ white_y, full_matrices=False)
     k = min(n_components, len(values))
     scale = values[:k].clamp_min(0.0) ** power
     return CanonicalMaps(

@@ -1,0 +1,70 @@
+"""ReViSE-b: autoencoders aligned by maximum mean discrepancy (Tsai et al. 2017)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from unpaired._checks import check_number
+from unpaired.baselines.autoencoders import AutoencoderMethod
+from unpaired.baselines.towers import Batch, Towers
+from unpaired.baselines.two_way import ranking_loss
+from unpaired.math.kernels import gaussian_gram
+
+MMD_WIDTHS = (0.25, 0.5, 1.0, 2.0)
+
+
+def mmd(z_x: Tensor, z_y: Tensor) -> Tensor:
+    """Squared maximum mean discrepancy of two sets of codes (biased estimate, never negative).
+
+    Notation: z_x (n, k), z_y (m, k); the kernel is the mean of Gaussians of several widths.
+    """
+    total = z_x.new_zeros(())
+    for width in MMD_WIDTHS:
+        within = gaussian_gram(z_x, bandwidth=width).mean()
+        within = within + gaussian_gram(z_y, bandwidth=width).mean()
+        total = total + within - 2.0 * gaussian_gram(z_x, z_y, bandwidth=width).mean()
+    return total / len(MMD_WIDTHS)
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class ReViSE(AutoencoderMethod):
+    """Two autoencoders whose codes have one distribution, and pairs ranked first; by cosine.
+
+    Codes are compared at unit length. Rows in no pair take part in reconstruction and in the
+    discrepancy, which makes it a semi-supervised method.
+
+    Args:
+        mmd_weight: Weight of the maximum mean discrepancy.
+        reconstruction_weight: Weight of both reconstructions.
+        margin: By how much a partner's cosine must exceed a stranger's.
+        n_latent: See TowerMethod, as all that follow.
+
+    References: tsai2017, gretton2012.
+    """
+
+    mmd_weight: float = 0.1
+    reconstruction_weight: float = 0.1
+    margin: float = 0.2
+    n_hardest: int = 10
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        for name in ("mmd_weight", "reconstruction_weight"):
+            check_number(getattr(self, name), name, 0.0)
+        check_number(self.margin, "margin", 1e-6)
+        check_number(self.n_hardest, "n_hardest", 1, integer=True)
+
+    def _loss(self, towers: Towers, batch: Batch) -> Tensor:
+        z_x, z_y = towers[0](batch.x), towers[1](batch.y)
+        unit_x, unit_y = normalize(z_x), normalize(z_y)
+        supervised = ranking_loss(unit_x @ unit_y.T, batch.same, self.margin, self.n_hardest)
+        all_x = torch.cat([unit_x, normalize(towers[0](batch.free_x))])
+        all_y = torch.cat([unit_y, normalize(towers[1](batch.free_y))])
+        errors = self._own_reconstruction(towers, batch, z_x, z_y)
+        return (
+            supervised + self.mmd_weight * mmd(all_x, all_y) + self.reconstruction_weight * errors
+        )
