@@ -187,3 +187,23 @@ class RunResult:
     history: list[dict[str, float]] = field(default_factory=list)
     notes: tuple[str, ...] = ()
     """Sentences for the reader: what was compared with what, and what the result does not show."""
+
+
+@dataclass(frozen=True)
+class ResultTable:
+    """A table for people: cells are text already; printed in several formats."""
+
+    title: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Lines of one picture: name -> (x, mean, spread) points in order of x."""
+
+    title: str
+    x_label: str
+    y_label: str
+    lines: dict[str, list[tuple[float, float, float]]]

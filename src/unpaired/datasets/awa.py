@@ -120,7 +120,7 @@ def _read_benchmark(root: Path) -> TwoViews:
         rows = np.asarray(splits["test_unseen_loc"]).ravel().astype(np.int64) - 1
     except (KeyError, IndexError, TypeError, ValueError) as error:
         raise DataError(
-            f"{root} must hold the benchmark's own variables: {error!r}. Use the files as given out."
+            f"{root} must hold the benchmark's own variables: {error!r}. Take the archive anew."
         ) from error
     split = np.full(len(truth), "train")
     split[rows] = "test"
@@ -167,7 +167,7 @@ def _check_range(truth: IntArray, n_classes: int, path: Path) -> None:
 
 
 def _class_split(root: Path, names: tuple[str, ...], truth: IntArray) -> Any:
-    """ "test" for images of the classes in testclasses.txt, "train" for the others, or None."""
+    """Split by class: "test" for images of the classes in testclasses.txt, else "train"."""
     if not (root / "testclasses.txt").is_file():
         return None
     unseen = set(read_classes(root / "testclasses.txt"))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from unpaired.datasets import awa, captions, cifar10, prepared
+from unpaired.datasets.arrays import existing
 from unpaired.errors import DataError
 from unpaired.types import TwoViews
 
@@ -130,7 +131,7 @@ def _captions(place: Path) -> Iterator[Finding]:
                 ("image features", captions.IMAGE_FILES),
                 ("caption features, unless word vectors are given", captions.CAPTION_FILES),
             )
-            if captions.existing(place, files) is None
+            if existing(place, files) is None
         ]
         if missing:
             yield Finding(name, place, (*lines, *missing), False)
@@ -163,5 +164,7 @@ def _loaded(name: str, place: Path, load: Callable[[], TwoViews]) -> Finding:
         names = sorted(set(data.split.tolist()))
         lines.append(", ".join(f"{int((data.split == s).sum())} {s}" for s in names))
     if data.names_y and len(data.names_y) <= 60:
-        lines.append("classes: " + ", ".join(data.names_y[:12]) + ", ..." * (len(data.names_y) > 12))
+        lines.append(
+            "classes: " + ", ".join(data.names_y[:12]) + ", ..." * (len(data.names_y) > 12)
+        )
     return Finding(name, place, tuple(lines), True)

@@ -132,7 +132,7 @@ def _reported_integrity(output: str) -> str | None:
 
 
 def _integrity(path: Path) -> str:
-    """ "sha512-" and the base64 of a file's SHA-512, as npm writes it."""
+    """A file's SHA-512 as npm writes it: "sha512-" and base64."""
     digest = hashlib.sha512()
     with path.open("rb") as handle:
         while block := handle.read(2**20):

@@ -68,7 +68,9 @@ def load_class_features(
     place = Path(folder)
     parts = {s: _archive(place / f"{s}.npz", ("features", "label")) for s in ("train", "test")}
     classes = _archive(place / "classes.npz", ("name", *(class_vectors or ())))
-    chosen = [name for name in classes if name != "name"] if class_vectors is None else class_vectors
+    chosen = (
+        [name for name in classes if name != "name"] if class_vectors is None else class_vectors
+    )
     if not chosen:
         raise DataError(f"{place / 'classes.npz'} must hold class vectors beside the names.")
     blocks = [classes[name].astype(np.float32) for name in chosen]
@@ -76,7 +78,9 @@ def load_class_features(
     truth = np.concatenate([part["label"] for part in parts.values()]).astype(np.int64)
     n_classes = len(classes["name"])
     if truth.min() < 0 or truth.max() >= n_classes:
-        raise DataError(f"{place} must have labels from 0 to {n_classes - 1}, as classes.npz lists.")
+        raise DataError(
+            f"{place} must have labels from 0 to {n_classes - 1}, as classes.npz lists."
+        )
     return TwoViews(
         x=np.concatenate([part["features"] for part in parts.values()]).astype(np.float32),
         y=join_blocks(blocks),
@@ -123,8 +127,7 @@ def _archive(path: Path, required: Sequence[str]) -> dict[str, NDArray[Any]]:
     """All arrays of an npz file that must hold the ``required`` ones."""
     if not path.is_file():
         raise DataError(
-            f"There is no file {path}. Save features there with numpy.savez: "
-            f"{', '.join(required)}."
+            f"There is no file {path}. Save features there with numpy.savez: {', '.join(required)}."
         )
     try:
         with np.load(path, allow_pickle=False) as archive:

@@ -22,13 +22,14 @@ from unpaired.errors import DataError
 MAX_OPERATIONS = 2_000_000
 MAX_DEPTH = 20
 ELEMENT_TYPES = {"b1", "u1", "u2", "u4", "u8", "i1", "i2", "i4", "i8", "f4", "f8"}
-OPERATIONS = frozenset(
-    "PROTO FRAME STOP MARK NONE NEWTRUE NEWFALSE INT LONG LONG1 BININT BININT1 BININT2 FLOAT "
-    "BINFLOAT STRING BINSTRING SHORT_BINSTRING UNICODE BINUNICODE SHORT_BINUNICODE BINUNICODE8 "
-    "BINBYTES SHORT_BINBYTES BINBYTES8 EMPTY_TUPLE TUPLE TUPLE1 TUPLE2 TUPLE3 EMPTY_LIST LIST "
-    "APPEND APPENDS EMPTY_DICT DICT SETITEM SETITEMS PUT BINPUT LONG_BINPUT MEMOIZE GET BINGET "
-    "LONG_BINGET GLOBAL STACK_GLOBAL REDUCE BUILD".split()
-)
+PLAIN_OPERATIONS = """
+    PROTO FRAME STOP MARK NONE NEWTRUE NEWFALSE INT LONG LONG1 BININT BININT1 BININT2 FLOAT BINFLOAT
+    STRING BINSTRING SHORT_BINSTRING UNICODE BINUNICODE SHORT_BINUNICODE BINUNICODE8
+    BINBYTES SHORT_BINBYTES BINBYTES8 EMPTY_TUPLE TUPLE TUPLE1 TUPLE2 TUPLE3
+    EMPTY_LIST LIST APPEND APPENDS EMPTY_DICT DICT SETITEM SETITEMS
+    PUT BINPUT LONG_BINPUT MEMOIZE GET BINGET LONG_BINGET GLOBAL STACK_GLOBAL REDUCE BUILD
+"""
+OPERATIONS = frozenset(PLAIN_OPERATIONS.split())
 MEMO = {"PUT", "BINPUT", "LONG_BINPUT"}
 
 
@@ -110,14 +111,14 @@ class _Reader(pickle.Unpickler):
 
 
 def read_plain_pickle(content: bytes, name: str = "file") -> Any:
-    """Values of an old pickle: dicts, lists, tuples, text, bytes, numbers and plain arrays.
+    r"""Values of an old pickle: dicts, lists, tuples, text, bytes, numbers and plain arrays.
 
     Text that Python 2 wrote comes back as bytes. Nothing in the file is imported or run.
 
     Raises:
         DataError: when the file is damaged or holds anything beyond plain values.
 
-    >>> read_plain_pickle(b"(dp0\\nS'label'\\np1\\nI3\\ns.")
+    >>> read_plain_pickle(b"(dp0\nS'label'\np1\nI3\ns.")
     {b'label': 3}
     """
     try:

@@ -110,7 +110,9 @@ def _read_binary(
 ) -> dict[str, NDArray[np.float32]]:
     head = handle.readline(200).split()
     if len(head) != 2 or not all(part.isdigit() for part in head):
-        raise ValueError('the first line must say how many words and numbers, such as "3000000 300"')
+        raise ValueError(
+            'the first line must say how many words and numbers, such as "3000000 300"'
+        )
     n_words, size = int(head[0]), int(head[1])
     found: dict[str, NDArray[np.float32]] = {}
     for number in range(n_words):

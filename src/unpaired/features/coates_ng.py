@@ -117,7 +117,9 @@ def coates_ng_features(
 def normalise_contrast(patches: Tensor) -> Tensor:
     """Patches (..., d) with mean 0 and variance about 1 each."""
     centred = patches - patches.mean(-1, keepdim=True)
-    spread = torch.sqrt(centred.square().sum(-1, keepdim=True) / (patches.shape[-1] - 1) + CONTRAST_OFFSET)
+    spread = torch.sqrt(
+        centred.square().sum(-1, keepdim=True) / (patches.shape[-1] - 1) + CONTRAST_OFFSET
+    )
     return centred / spread
 
 
@@ -138,7 +140,7 @@ def omp1_atoms(rows: Tensor, atoms: Tensor, n_iter: int, rng: np.random.Generato
     """
     for _ in range(n_iter):
         total = torch.zeros_like(atoms.T)  # (k, d)
-        for chunk in rows.split(CHUNK_ROWS):
+        for chunk in torch.split(rows, CHUNK_ROWS):
             projection = chunk @ atoms
             best = projection.abs().argmax(1)
             weight = projection.gather(1, best[:, None])
