@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from unpaired.bench.methods import make_method
-from unpaired.bench.outcome import Outcome, amount, partners, read_outs
+from unpaired.bench.outcome import Outcome, amount, matching_shares, read_outs
 from unpaired.errors import InputError
-from unpaired.evaluation.matching import matching_accuracy
 from unpaired.evaluation.retrieval import foscttm
 from unpaired.experiment import timed
 from unpaired.types import TwoViews
@@ -54,18 +53,8 @@ def run_matching(
         scores = np.asarray(model.score_matrix(x[held], y[truth[held]]))
         metrics = read_outs(scores, np.arange(len(held)))
         metrics["foscttm"] = foscttm(scores)
-    history = []
+    shares, history = {}, []
     if setting == "semi":
-        found = partners(model, len(x))
-        if found is not None:
-            shares = matching_accuracy(found[held], truth[held])
-            metrics |= {"precision": shares["precision"], "recall": shares["recall"]}
-        for step, matched in enumerate(getattr(model, "trace_", ())):
-            partner = np.full(len(x), -1, dtype=np.int64)
-            partner[matched[:, 0]] = matched[:, 1]
-            shares = matching_accuracy(partner[held], truth[held])
-            history.append(
-                {"step": float(step), "precision": shares["precision"], "recall": shares["recall"]}
-            )
+        shares, history = matching_shares(model, len(x), held, truth)
     sizes = {"x": len(x), "y": len(y), "pairs": n_known, "tested": len(held)}
-    return Outcome(metrics, sizes, seconds, history)
+    return Outcome(metrics | shares, sizes, seconds, history)

@@ -47,7 +47,8 @@ def known_methods() -> dict[str, Maker]:
         "dmae-ukta": partial(DMAE, "ukta"),
     }
     listed: dict[str, Maker] = getattr(registry, "methods", {})
-    return own | {_plain(name): maker for name, maker in listed.items()}
+    taken = {_squash(name) for name in listed}
+    return {name: maker for name, maker in own.items() if _squash(name) not in taken} | listed
 
 
 def get_method(name: str) -> Maker:
@@ -60,7 +61,8 @@ def get_method(name: str) -> Maker:
     """
     if ":" not in name:
         known = known_methods()
-        return known[check_choice(_plain(name), "method", known)]
+        alike = {_squash(other): other for other in known}
+        return known[check_choice(alike.get(_squash(name), name), "method", known)]
     module, _, attribute = name.partition(":")
     here = str(Path.cwd())
     if here not in sys.path:
@@ -76,6 +78,12 @@ def get_method(name: str) -> Maker:
         raise InputError(f'Method "{name}" must name a class: {module} has no "{attribute}".')
     maker: Maker = getattr(found, attribute)
     return maker
+
+
+def least_pairs(name: str) -> int:
+    """How many known pairs a method says it cannot begin without; 0 when it says nothing."""
+    maker = get_method(name)
+    return int(getattr(getattr(maker, "func", maker), "least_pairs", 0))
 
 
 def make_method(name: str, params: dict[str, Any], seed: int) -> Any:
@@ -116,6 +124,6 @@ def _call(maker: Maker, name: str, params: dict[str, Any], seed: int) -> Any:
         ) from error
 
 
-def _plain(name: str) -> str:
-    """A name in lower case with hyphens, as the registry spells them."""
-    return name.strip().lower().replace("_", "-").replace(" ", "-")
+def _squash(name: str) -> str:
+    """A name without case, hyphens and blanks: "Deep CCA", "deep-cca" and "DeepCCA" are one."""
+    return "".join(letter for letter in name.lower() if letter.isalnum())

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from unpaired.errors import InputError
+from unpaired.evaluation.matching import matching_accuracy
 from unpaired.evaluation.retrieval import both_ways
 from unpaired.matching.self_learning import csls
 from unpaired.types import FloatArray, IntArray
@@ -56,3 +57,26 @@ def partners(model: Any, n_rows: int) -> IntArray | None:
     """The matching a fitted method inferred, (n_rows,), or None when it infers none."""
     found = getattr(getattr(model, "match_", None), "partner", None)
     return None if found is None or len(found) != n_rows else np.asarray(found, dtype=np.int64)
+
+
+def matching_shares(
+    model: Any, n_rows: int, judged: IntArray, truth: IntArray
+) -> tuple[dict[str, float], list[dict[str, float]]]:
+    """Precision and recall of the matching over the ``judged`` rows, at the end and by round.
+
+    Both are empty when the method matches none of these rows.
+    """
+    inferred = partners(model, n_rows)
+    if not len(judged) or inferred is None or (inferred[judged] < 0).all():
+        return {}, []
+    history = []
+    for step, pairs in enumerate(getattr(model, "trace_", ())):
+        partner = np.full(n_rows, -1, dtype=np.int64)
+        partner[pairs[:, 0]] = pairs[:, 1]
+        history.append({"step": float(step), **_shares(partner[judged], truth[judged])})
+    return _shares(inferred[judged], truth[judged]), history
+
+
+def _shares(partner: IntArray, truth: IntArray) -> dict[str, float]:
+    found = matching_accuracy(partner, truth)
+    return {"precision": found["precision"], "recall": found["recall"]}

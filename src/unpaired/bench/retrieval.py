@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 
 from unpaired.bench.methods import make_method
-from unpaired.bench.outcome import Outcome, amount, partners, read_outs
+from unpaired.bench.outcome import Outcome, amount, matching_shares, read_outs
 from unpaired.errors import InputError
-from unpaired.evaluation.matching import matching_accuracy
 from unpaired.experiment import timed
 from unpaired.types import FloatArray, IntArray, TwoViews
 
@@ -49,11 +48,8 @@ def run_retrieval(
     with timed(seconds, "score"):
         scores = np.asarray(model.score_matrix(data.x[test], data.y[captions]))
         metrics = read_outs(scores, np.searchsorted(test, data.owner[captions]))
-    inferred = partners(model, len(x_rows))
-    free = np.setdiff1d(np.arange(len(x_rows)), pairs[:, 0])
-    if inferred is not None and len(free) and (truth[free] >= 0).any():
-        found = matching_accuracy(inferred[free], truth[free])
-        metrics |= {"precision": found["precision"], "recall": found["recall"]}
+    free = np.setdiff1d(np.flatnonzero(truth >= 0), pairs[:, 0])
+    shares, history = matching_shares(model, len(x_rows), free, truth)
     sizes = {
         "known images": len(known),
         "pairs": len(pairs),
@@ -62,7 +58,7 @@ def run_retrieval(
         "test images": len(test),
         "test captions": len(captions),
     }
-    return Outcome(metrics, sizes, seconds, _curve(model, truth, free))
+    return Outcome(metrics | shares, sizes, seconds, history)
 
 
 def build_training(
@@ -99,15 +95,3 @@ def mean_captions(captions: FloatArray, owner: IntArray, images: IntArray) -> Fl
     np.add.at(total, row[owner[chosen]], captions[chosen])
     count = np.bincount(row[owner[chosen]], minlength=len(images))
     return (total / np.maximum(count, 1)[:, None]).astype(captions.dtype)
-
-
-def _curve(model: Any, truth: IntArray, free: IntArray) -> list[dict[str, float]]:
-    """Precision and recall of the matching of the free rows after each round, where traced."""
-    curve = []
-    for step, pairs in enumerate(getattr(model, "trace_", ())):
-        partner = np.full(len(truth), -1, dtype=np.int64)
-        partner[pairs[:, 0]] = pairs[:, 1]
-        if len(free) and (truth[free] >= 0).any():
-            found = matching_accuracy(partner[free], truth[free])
-            curve.append({"step": step, "precision": found["precision"], "recall": found["recall"]})
-    return curve

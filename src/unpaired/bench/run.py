@@ -14,10 +14,11 @@ from typing import Any
 from unpaired.bench.cells import cell_path, is_finished, write_cell
 from unpaired.bench.config import BenchConfig, Cell
 from unpaired.bench.matching import run_matching
-from unpaired.bench.methods import get_method
+from unpaired.bench.methods import get_method, least_pairs
 from unpaired.bench.outcome import Outcome
 from unpaired.bench.retrieval import run_retrieval
 from unpaired.bench.sources import DataSource
+from unpaired.bench.tables import row_value
 from unpaired.bench.ucl import run_ucl
 from unpaired.errors import InputError, UnpairedError
 from unpaired.experiment import package_versions
@@ -59,7 +60,7 @@ def run_bench(
         DataError: when the data cannot be read.
     """
     config = with_known_methods(config, tell)
-    cells = list(config.cells())
+    cells = [cell for cell in config.cells() if _can_begin(cell)]
     todo = [cell for cell in cells if not is_finished(out, cell)]
     skipped = len(cells) - len(todo)
     if skipped:
@@ -97,6 +98,12 @@ def with_known_methods(config: BenchConfig, tell: Tell) -> BenchConfig:
     if not kept:
         raise InputError("None of the configuration's methods is known; see the lines above.")
     return replace(config, methods=tuple(kept))
+
+
+def _can_begin(cell: Cell) -> bool:
+    """Whether a method that learns from pairs gets any in this cell."""
+    needs = least_pairs(cell.method.name)
+    return cell.setting == "zero-shot" or not needs or row_value(cell.row) > 0
 
 
 def _results(
