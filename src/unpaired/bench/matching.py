@@ -53,7 +53,8 @@ def run_matching(
         scores = np.asarray(model.score_matrix(x[held], y[truth[held]]))
         metrics = read_outs(scores, np.arange(len(held)))
         metrics["foscttm"] = foscttm(scores)
-    shares, history = {}, []
+    shares: dict[str, float] = {}
+    history: list[dict[str, float]] = []
     if setting == "semi":
         shares, history = matching_shares(model, len(x), held, truth)
     sizes = {"x": len(x), "y": len(y), "pairs": n_known, "tested": len(held)}

@@ -3,7 +3,8 @@
 A known pair brings all captions of its image, so the image's row occurs in several pairs. An
 unpaired text is the mean of the captions of one image. "sup" fits the known pairs only, "semi" adds
 the unpaired rest of both sides; at 0% "semi" is unsupervised. All rows are shuffled before fitting.
-Options: ``disjoint = true`` takes unpaired images and unpaired texts from different halves.
+Options: ``disjoint = true`` takes unpaired images and unpaired texts from different halves;
+``test_captions = 1`` keeps only the first caption of each test image.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def run_retrieval(
     with timed(seconds, "fit"):
         model.fit(data.x[x_rows], texts, pairs=pairs)
     test = np.flatnonzero(data.split == "test")
-    captions = np.flatnonzero(np.isin(data.owner, test))
+    captions = first_captions(data.owner, test, options.get("test_captions"))
     with timed(seconds, "score"):
         scores = np.asarray(model.score_matrix(data.x[test], data.y[captions]))
         metrics = read_outs(scores, np.searchsorted(test, data.owner[captions]))
@@ -84,6 +85,17 @@ def build_training(
     inside = np.flatnonzero(place[text_owner] >= 0)
     truth[place[text_owner[inside]]] = inside
     return x_rows, texts, pairs, truth
+
+
+def first_captions(owner: IntArray, images: IntArray, limit: int | None) -> IntArray:
+    """Captions of ``images``, at most the first ``limit`` of each; None keeps all."""
+    captions = np.flatnonzero(np.isin(owner, images))
+    if limit is None:
+        return captions
+    order = np.argsort(owner[captions], kind="stable")
+    sorted_owner = owner[captions[order]]
+    starts = np.searchsorted(sorted_owner, sorted_owner)
+    return np.sort(captions[order[np.arange(len(order)) - starts < limit]])
 
 
 def mean_captions(captions: FloatArray, owner: IntArray, images: IntArray) -> FloatArray:
