@@ -14,7 +14,7 @@ import unpaired
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "unpaired"
-ROOMS = ("math", "matching", "evaluation", "models")
+ROOMS = ("math", "matching", "evaluation", "models", "datasets", "features", "bench")
 
 DIRECTIVES = {
     match.group(1)

@@ -4,6 +4,7 @@ import base64
 import hashlib
 import io
 import json
+import os
 import sys
 import tarfile
 
@@ -70,17 +71,18 @@ def test_files_arrive_whole_and_only_once(npm, tmp_path):
 
 def test_it_goes_on_where_it_was_stopped(npm, tmp_path, monkeypatch):
     place = tmp_path / "toy"
-    extract = module._extract
+    replace = os.replace
 
-    def stop(archive, member, folder):
-        if member == "labels.json":
+    def stop(temporary, path):
+        if str(path).endswith("labels.json"):
             raise KeyboardInterrupt
-        extract(archive, member, folder)
+        replace(temporary, path)
 
-    monkeypatch.setattr(module, "_extract", stop)
+    monkeypatch.setattr(os, "replace", stop)
     with pytest.raises(KeyboardInterrupt):
         fetch("toy", place, npm=str(npm))
-    monkeypatch.setattr(module, "_extract", extract)
+    monkeypatch.setattr(os, "replace", replace)
+    assert sorted(path.name for path in place.iterdir()) == ["data.png", "toy-1.0.0.tgz"]
     (npm.parent / "offline").touch()  # the archive is there: no connection is needed
     fetch("toy", place, npm=str(npm))
     assert {path.name: path.read_bytes() for path in place.iterdir()} == FILES

@@ -162,8 +162,9 @@ class DataSource:
 
     def _cached(self, kind: str, images: NDArray[np.uint8], n_train: int) -> NDArray[np.float32]:
         n_atoms = int(self.spec.get("n_atoms", 1600))
+        n_patches = int(self.spec.get("n_patches", 400_000))
         identity = json.dumps(
-            [kind, n_atoms, len(images), hashlib.sha256(images.tobytes()).hexdigest()]
+            [kind, n_atoms, n_patches, len(images), hashlib.sha256(images.tobytes()).hexdigest()]
         )
         path = self.cache / f"{kind}-{hashlib.sha256(identity.encode()).hexdigest()[:12]}.npy"
         if path.is_file():
@@ -176,7 +177,7 @@ class DataSource:
             from unpaired.features.coates_ng import coates_ng_features, learn_dictionary
 
             rng = derive_rng(0, "coates-ng")
-            learned = learn_dictionary(images[:n_train], rng, n_atoms=n_atoms)
+            learned = learn_dictionary(images[:n_train], rng, n_atoms=n_atoms, n_patches=n_patches)
             features = coates_ng_features(images, learned)
             mean, spread = features[:n_train].mean(0), features[:n_train].std(0)
             features = (features - mean) / np.sqrt(spread**2 + 0.01)

