@@ -112,7 +112,5 @@ def main() -> None:
         typer.echo(f"unpaired: {error}", err=True)
         sys.exit(1)
     except KeyboardInterrupt:
-        typer.echo(
-            "unpaired: stopped; nothing was left half written, and finished work is kept.", err=True
-        )
+        typer.echo("unpaired: stopped; nothing was left half written.", err=True)
         sys.exit(130)

@@ -106,13 +106,14 @@ def test_stopping_by_ctrl_c_keeps_finished_cells(place):
     )
     cells = place / "out" / "cells"
     for _ in range(1200):
+        assert process.poll() is None, process.communicate()
         if cells.exists() and any(path.suffix == ".json" for path in cells.iterdir()):
             break
         time.sleep(0.1)
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "finished work is kept" in errors
+    assert "finished cells are kept in out" in errors
     assert "Traceback" not in errors
     for path in cells.iterdir():
         assert path.suffix == ".json"

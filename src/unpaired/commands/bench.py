@@ -142,9 +142,15 @@ def _run(
     folder = out if out is not None else Path("runs") / config.stem
     from unpaired.bench.run import run_bench  # heavy, so only for a configuration that is right
 
-    summary = run_bench(
-        chosen, folder, data_root=None if data is None else str(data), n_jobs=jobs, tell=typer.echo
-    )
+    root = None if data is None else str(data)
+    try:
+        summary = run_bench(chosen, folder, data_root=root, n_jobs=jobs, tell=typer.echo)
+    except KeyboardInterrupt:
+        typer.echo(
+            f"unpaired: stopped; finished cells are kept in {folder}. Run the same command to go on.",
+            err=True,
+        )
+        raise typer.Exit(130) from None
     typer.echo(
         f"{summary.n_run} cells run, {summary.n_skipped} skipped, {len(summary.failures)} failed; "
         f"results in {folder}. Next: unpaired bench table {folder}"
