@@ -147,7 +147,7 @@ def _run(
         summary = run_bench(chosen, folder, data_root=root, n_jobs=jobs, tell=typer.echo)
     except KeyboardInterrupt:
         typer.echo(
-            f"unpaired: stopped; finished cells are kept in {folder}. Run the same command to go on.",
+            f"unpaired: stopped; finished cells are kept in {folder}. The same command goes on.",
             err=True,
         )
         raise typer.Exit(130) from None
