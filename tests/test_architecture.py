@@ -34,6 +34,8 @@ MAY_IMPORT["loading"] = set(MAY_IMPORT)
 MAY_IMPORT["experiment"] = set(MAY_IMPORT)
 MAY_IMPORT["demo"] = set(MAY_IMPORT)
 MAY_IMPORT |= {"report": {"errors", "types"}, "tables": {"errors", "types"}}
+MAY_IMPORT["bench"] = set(MAY_IMPORT) - {"report", "tables", "demo"}
+MAY_IMPORT["commands"] = set(MAY_IMPORT)
 MAY_IMPORT["cli"] = set(MAY_IMPORT)
 MAY_IMPORT |= {"__main__": {"cli"}, "__init__": set(MAY_IMPORT)}  # the public face, lazy
 
@@ -46,6 +48,13 @@ MUST_NOT_KNOW = {
     "tables": {"torch"},
 }
 NEVER = {"pickle", "cloudpickle", "dill", "joblib", "marshal", "shelve"}  # nothing is pickled
+# file -> what it alone may import of these, and why.
+EXCEPT = {
+    # CIFAR-10's official batches are pickles; read with stand-ins, no import, nothing run.
+    "datasets/safe_pickle.py": {"pickle"},
+    # Cells of a benchmark run in processes; joblib carries the arguments, no file is pickled.
+    "bench/run.py": {"joblib"},
+}
 
 
 def imported_names(tree: ast.AST, package: str) -> Iterator[tuple[int, str]]:
@@ -80,7 +89,8 @@ def violations(source: Path) -> list[str]:
         for line, name in imported_names(ast.parse(path.read_text(encoding="utf-8")), package):
             top, *rest = name.split(".")
             if top != "unpaired":
-                if top in NEVER | MUST_NOT_KNOW.get(room, set()):
+                allowed = EXCEPT.get(path.relative_to(source).as_posix(), set())
+                if top in (NEVER - allowed) | MUST_NOT_KNOW.get(room, set()):
                     found.append(f"{where}:{line}: {room} must not import {top}")
                 continue
             if rest == ["__version__"]:  # a constant, not a room
@@ -118,6 +128,11 @@ def test_no_room_may_import_one_that_may_import_it():
         ("report/html.py", "def f():\n    import torch.nn"),
         ("errors.py", "from unpaired.types import Match"),
         ("training/checkpoint.py", "import pickle"),
+        ("datasets/cifar10.py", "import pickle"),
+        ("datasets/safe_pickle.py", "import marshal"),
+        ("bench/cells.py", "from joblib import dump"),
+        ("bench/run.py", "import pickle"),
+        ("bench/tables.py", "from unpaired.report.html import write_report"),
         ("helpers.py", ""),
     ],
 )
@@ -137,6 +152,9 @@ def test_a_planted_bad_import_is_caught(tmp_path, file, code):
         ("models/dmae.py", "from unpaired.training.loop import alternate\nimport torch"),
         ("experiment.py", "from unpaired import __version__, registry"),
         ("cli.py", "import unpaired.experiment"),
+        ("cli.py", "from unpaired.commands import bench"),
+        ("datasets/safe_pickle.py", "import pickle, pickletools"),
+        ("bench/run.py", "from joblib import Parallel"),
         ("__init__.py", "from unpaired.models.dmae import DMAE"),
     ],
 )

@@ -48,7 +48,7 @@ def test_help_and_version_need_no_torch():
 def test_help_names_the_commands(tmp_path):
     done = run("--help", cwd=tmp_path)
     assert done.returncode == 0
-    for word in ("demo", "match", "ls"):
+    for word in ("demo", "match", "data", "bench", "ls"):
         assert word in done.stdout
     assert run("--version", cwd=tmp_path).stdout.strip() == f"unpaired {unpaired.__version__}"
 

@@ -14,7 +14,16 @@ import unpaired
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "unpaired"
-ROOMS = ("math", "matching", "evaluation", "models", "baselines")
+ROOMS = (
+    "math",
+    "matching",
+    "evaluation",
+    "models",
+    "baselines",
+    "datasets",
+    "features",
+    "bench",
+)
 
 DIRECTIVES = {
     match.group(1)
@@ -42,7 +51,8 @@ def public_modules() -> list[str]:
 def definitions(module: str) -> dict[str, ast.AST]:
     """Public functions and classes of a module, and the public methods of those classes."""
     path = SOURCE.joinpath(*module.split(".")[1:])
-    path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    file = path.with_suffix(".py")  # datasets/sample.py has a folder of the same name beside it
+    path = file if file.is_file() else path / "__init__.py"
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
     found: dict[str, ast.AST] = {}
     for node in ast.parse(path.read_text(encoding="utf-8")).body:

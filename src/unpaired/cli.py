@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from unpaired import __version__
+from unpaired.commands import bench, data
 from unpaired.errors import DataError, InputError, UnpairedError
 
 app = typer.Typer(
@@ -20,6 +21,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # plain help answers three times as fast
 )
+app.add_typer(data.app)
+app.add_typer(bench.app)
 
 Out = Annotated[Path, typer.Option("--out", help="Folder for the results; made if missing.")]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Same seed, same result.")]

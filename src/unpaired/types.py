@@ -146,6 +146,13 @@ class TwoViews:
     y: FloatArray
     truth: IntArray
     """(n_x,) row of y that belongs to each row of x, -1 where there is none."""
+    owner: IntArray | None = None
+    """(n_y,) row of x that each row of y belongs to, where one row of x has several (captions)."""
+    split: NDArray[np.str_] | None = None
+    """(n_x,) "train", "val" or "test", as the data set says; None when it says nothing."""
+    names_x: tuple[str, ...] = ()
+    names_y: tuple[str, ...] = ()
+    """What each row is called: file names, words, classes; empty when unknown."""
 
 
 @dataclass(frozen=True)
@@ -180,3 +187,23 @@ class RunResult:
     history: list[dict[str, float]] = field(default_factory=list)
     notes: tuple[str, ...] = ()
     """Sentences for the reader: what was compared with what, and what the result does not show."""
+
+
+@dataclass(frozen=True)
+class ResultTable:
+    """A table for people: cells are text already; printed in several formats."""
+
+    title: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Lines of one picture: name -> (x, mean, spread) points in order of x."""
+
+    title: str
+    x_label: str
+    y_label: str
+    lines: dict[str, list[tuple[float, float, float]]]

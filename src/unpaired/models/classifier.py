@@ -103,6 +103,11 @@ class UnsupervisedClassifier(SavedEstimator):
         self.history_ = self._dmae.history_
         self.trace_ = [pairs[np.argsort(pairs[:, 0]), 1] for pairs in self._dmae.trace_]
 
+    def transform(self, images: Any) -> FloatArray:
+        """Embed new images, (n, d) -> (n, n_embedding), unit length."""
+        self._check_fitted()
+        return self._dmae.transform_x(images)
+
     def predict_proba(self, images: Any) -> FloatArray:
         """Probability of each class for new images, (n, m)."""
         self._check_fitted()

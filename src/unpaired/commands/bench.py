@@ -1,0 +1,159 @@
+"""``unpaired bench``: run a benchmark, print its tables, draw its curves."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(
+    name="bench",
+    help="Benchmarks: run methods x label shares x seeds, print tables, draw curves.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+Config = Annotated[Path, typer.Option("--config", help="TOML file, such as experiments/*.toml.")]
+Out = Annotated[
+    Path | None, typer.Option("--out", help="Folder for results; by default runs/NAME-OF-CONFIG.")
+]
+Data = Annotated[
+    Path | None, typer.Option("--data", help="Data folder; by default $UNPAIRED_DATA.")
+]
+Jobs = Annotated[int, typer.Option("--jobs", min=1, help="Cells to run at a time.")]
+Methods = Annotated[
+    str | None, typer.Option("--methods", help="Only these, by label or name, comma-separated.")
+]
+Seeds = Annotated[
+    str | None, typer.Option("--seeds", help="Instead of the configuration's, such as 0,1,2.")
+]
+Results = Annotated[Path, typer.Argument(help="Folder with results, or one above several.")]
+
+
+@app.command()
+def retrieval(
+    config: Config,
+    out: Out = None,
+    data: Data = None,
+    jobs: Jobs = 1,
+    methods: Methods = None,
+    seeds: Seeds = None,
+) -> None:
+    """Images and captions with some pairs known: recall at 1 and 5, both ways."""
+    _run("retrieval", config, out, data, jobs, methods, seeds)
+
+
+@app.command()
+def ucl(
+    config: Config,
+    out: Out = None,
+    data: Data = None,
+    jobs: Jobs = 1,
+    methods: Methods = None,
+    seeds: Seeds = None,
+) -> None:
+    """Unsupervised classifier learning: name images with no, some or all labels."""
+    _run("ucl", config, out, data, jobs, methods, seeds)
+
+
+@app.command()
+def matching(
+    config: Config,
+    out: Out = None,
+    data: Data = None,
+    jobs: Jobs = 1,
+    methods: Methods = None,
+    seeds: Seeds = None,
+) -> None:
+    """Two sets of rows that belong together one to one: P@1, FOSCTTM, precision."""
+    _run("matching", config, out, data, jobs, methods, seeds)
+
+
+@app.command()
+def table(
+    results: Results,
+    kind: Annotated[str, typer.Option("--format", help="text, markdown, csv or latex.")] = "text",
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Write to this file instead of the screen.")
+    ] = None,
+) -> None:
+    """Print the tables of finished cells, the paper's figure beside ours."""
+    from unpaired.bench.cells import read_folder
+    from unpaired.bench.tables import result_tables
+    from unpaired.report.result_table import format_table
+    from unpaired.types import atomic_writer
+
+    records, damaged = read_folder(results)
+    text = "\n".join(format_table(made, kind) for made in result_tables(records))
+    for path in damaged:
+        typer.echo(f"left out, not a finished cell: {path}", err=True)
+    if out is None:
+        typer.echo(text, nl=False)
+        return
+    with atomic_writer(out) as handle:
+        handle.write(text)
+    typer.echo(f"Tables: {out}")
+
+
+@app.command()
+def plot(
+    results: Results,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Folder for pictures; by default RESULTS/plots.")
+    ] = None,
+    kind: Annotated[str, typer.Option("--format", help="png, svg or pdf.")] = "png",
+) -> None:
+    """Draw R@1 or accuracy against the label share, and the matching over iterations."""
+    from unpaired.bench.cells import read_folder
+    from unpaired.bench.curves import all_curves
+    from unpaired.errors import DataError
+    from unpaired.report.curves import draw_curves
+
+    pictures = all_curves(read_folder(results)[0])
+    if not pictures:
+        raise DataError(f"{results} must hold cells with something to draw: there is nothing.")
+    folder = out if out is not None else results / "plots"
+    for picture in pictures:
+        name = re.sub(r"[^a-z0-9@]+", "-", f"{picture.title} {picture.y_label}".lower()).strip("-")
+        typer.echo(draw_curves(picture, folder / f"{name}.{kind}"))
+
+
+def _run(
+    task: str,
+    config: Path,
+    out: Path | None,
+    data: Path | None,
+    jobs: int,
+    methods: str | None,
+    seeds: str | None,
+) -> None:
+    from unpaired.bench.config import read_config, select
+    from unpaired.errors import InputError
+
+    chosen = read_config(config)
+    if chosen.task != task:
+        raise InputError(
+            f'{config} is a configuration of task "{chosen.task}": run unpaired bench '
+            f"{chosen.task} --config {config}."
+        )
+    chosen = select(chosen, methods, seeds)
+    folder = out if out is not None else Path("runs") / config.stem
+    from unpaired.bench.run import run_bench  # heavy, so only for a configuration that is right
+
+    root = None if data is None else str(data)
+    try:
+        summary = run_bench(chosen, folder, data_root=root, n_jobs=jobs, tell=typer.echo)
+    except KeyboardInterrupt:
+        typer.echo(
+            f"unpaired: stopped; finished cells are kept in {folder}. The same command goes on.",
+            err=True,
+        )
+        raise typer.Exit(130) from None
+    typer.echo(
+        f"{summary.n_run} cells run, {summary.n_skipped} skipped, {len(summary.failures)} failed; "
+        f"results in {folder}. Next: unpaired bench table {folder}"
+    )
+    if summary.failures:
+        raise typer.Exit(1)

