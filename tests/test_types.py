@@ -67,7 +67,13 @@ def test_summary_of_everything_and_of_nothing(match):
     full = dataclasses.replace(match, agreement=0.75, gap=0.5, converged=False)
     lines = full.summary().splitlines()
     assert lines[2] == "dependence reached: 0.2500 (stopped before it settled)"
-    assert lines[-2:] == ["agreement between starts: 0.75", "dependence above random maps: 0.50"]
+    assert lines[-3:] == [
+        "agreement between starts: 0.75",
+        "dependence above random maps: 0.50",
+        "nothing vouches for this matching: check it on a few pairs you know",
+    ]
+    vouched = dataclasses.replace(full, trusted=True).summary()
+    assert vouched.endswith("the geometry vouches for this matching")
     nobody = dataclasses.replace(match, partner=np.full(4, -1))
     assert nobody.summary().splitlines()[:2] == [
         "0 of 4 rows of x matched to 3 rows of y (one-to-one)",

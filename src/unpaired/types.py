@@ -56,6 +56,9 @@ class Match:
     """How well independent starts agree, 0 to 1; NaN when only one start was run."""
     gap: float = float("nan")
     """Dependence above that of random maps, as a share of what was possible; NaN: not measured."""
+    trusted: bool = False
+    """Does the geometry itself vouch for the matching? Judged for one-to-one matchings of 50 rows
+    or more (``unpaired.matching.portfolio``); False wherever nothing was judged."""
     converged: bool = True
 
     def __len__(self) -> int:
@@ -88,6 +91,11 @@ class Match:
             lines.append(f"agreement between starts: {self.agreement:.2f}")
         if np.isfinite(self.gap):
             lines.append(f"dependence above random maps: {self.gap:.2f}")
+            lines.append(
+                "the geometry vouches for this matching"
+                if self.trusted
+                else "nothing vouches for this matching: check it on a few pairs you know"
+            )
         return "\n".join(lines)
 
     def _columns(self) -> dict[str, NDArray[Any]]:

@@ -38,6 +38,7 @@ def test_partners_are_right_and_in_the_callers_order(easy, seed):
     np.testing.assert_array_equal(moved.partner, found.partner[order])
     assert found.partner.dtype == np.int64
     assert ((found.confidence >= 0) & (found.confidence <= 1)).all()
+    assert found.trusted
     sure = found.confidence >= 0.9
     assert sure.mean() > 0.8
     assert (found.partner == easy.truth)[sure].mean() >= 0.98
@@ -77,7 +78,9 @@ def test_groups_are_found_where_partners_are_not_and_nothing_is_claimed(seed):
 def test_unrelated_views_claim_nothing(seed):
     rng = np.random.default_rng(seed)
     x, y = rng.standard_normal((120, 5)), rng.standard_normal((130, 7))
-    assert (unpaired.match(x, y).confidence < 0.9).all()
+    found = unpaired.match(x, y)
+    assert (found.confidence < 0.9).all()
+    assert not found.trusted
     assert (unpaired.match(x, y, leave_out="auto").partner == -1).all()
 
 

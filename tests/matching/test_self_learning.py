@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from unpaired.matching.self_learning import csls, mutual_share, self_learn
-from unpaired.matching.soft import disagreement
+from unpaired.matching.self_learning import confirmed_share, csls, mutual_share, self_learn
+from unpaired.matching.soft import MOSTLY_CONFIRMED, disagreement
 from unpaired.matching.soft_refine import map_from_cross, sinkhorn, standardise
 from unpaired.matching.views import geodesic_side, linear_side, unit_rows
 
@@ -34,7 +34,16 @@ def test_a_rough_map_is_sharpened_where_partners_exist(seed):
     left, other = map_from_cross(rough).power(0.25)
     before = ((unit_rows(x @ left) @ unit_rows(y @ other).T).argmax(1) == np.arange(400)).mean()
     assert right > max(0.95, before)
-    assert learned.mutual > 0.9
+    assert learned.confirmed > 0.9
+
+
+def test_accidental_pairs_are_mutual_but_not_confirmed(seed):
+    rng = np.random.default_rng(seed)
+    x, y = rng.standard_normal((2, 300, 60))
+    learned = self_learn(x, y, rng.standard_normal((60, 60)), rng)
+    mutual = mutual_share(learned.scores)
+    assert learned.confirmed < MOSTLY_CONFIRMED < mutual
+    assert confirmed_share(x, x, (x @ x.T).astype(np.float32), rng) > 0.95
 
 
 def test_known_pairs_pull_the_map(seed):

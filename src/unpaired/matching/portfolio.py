@@ -27,6 +27,11 @@ from unpaired.types import FloatArray, IntArray, Match, Objective
 RELATIONS = ("one-to-one", "many-to-one")
 SOFT_ROWS = 3000
 """Rows a side up to which soft alignment sees all of them; above, a sample of this size."""
+TRUSTED_GAP = 0.28
+TRUSTED_AGREEMENT = 0.8
+"""Soft alignments are trusted from this gap and this agreement on."""
+CONFIRMED_GAP = 0.15
+"""The gap that is enough when self-learning confirmed the partners."""
 SURE = 0.85
 """Soft alignments never claim more confidence than this: their partners are not evident."""
 
@@ -133,6 +138,7 @@ def _from_sharp(sharp: SharpMatch, known: IntArray, n_y: int) -> Alignment:
         n_y=n_y,
         agreement=1.0,
         gap=(contrast - null) / (1.0 - null),
+        trusted=True,
     )
     return Alignment(found, sharp.embed_x, sharp.embed_y, "sharp")
 
@@ -257,7 +263,15 @@ def _describe_soft(
         n_y=n_y,
         agreement=soft.agreement,
         gap=soft.gap,
+        trusted=_vouched(soft),
     )
+
+
+def _vouched(soft: SoftAlignment) -> bool:
+    """Whether gap and agreement are such as wrong or unrelated geometries did not reach."""
+    if soft.kind == "self-learned":
+        return soft.gap >= CONFIRMED_GAP
+    return soft.gap >= TRUSTED_GAP and soft.agreement >= TRUSTED_AGREEMENT
 
 
 def _top_two(scores: FloatArray) -> IntArray:

@@ -2,7 +2,7 @@
 
 The map names a partner for every row; the partners give a better map; and so on (Artetxe et al.
 2018). Hiding most candidates at random at first, and fewer later, keeps it from settling on the
-first answer. It pays where partners exist and drifts where they do not; `mutual_share` tells.
+first answer. It pays where partners exist and drifts where they do not; `confirmed_share` tells.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from unpaired.types import IntArray
 
 @dataclass(frozen=True)
 class Learned:
-    """The cross-covariance learned, its scores, and the share of mutual best partners."""
+    """The cross-covariance learned, its scores, and the share of rows with a confirmed partner."""
 
     cross: Array
     scores: Single
-    mutual: float
+    confirmed: float
 
 
 def csls(scores: Single, n_neighbours: int = 10, weight: float = 0.5) -> Single:
@@ -40,6 +40,27 @@ def mutual_share(scores: Single) -> float:
     """Return the share of rows of the smaller side that have a mutual best partner."""
     forward, backward = scores.argmax(axis=1), scores.argmax(axis=0)
     return float((backward[forward] == np.arange(len(forward))).sum() / min(scores.shape))
+
+
+def confirmed_share(
+    zx: Array, zy: Array, scores: Single, rng: np.random.Generator, power: float = 0.25
+) -> float:
+    """Return the share of rows whose mutual best partner is found again without them.
+
+    Half of the mutual pairs make a map, which has to tell the partners of the other half apart.
+    Maps of accidental pairs lose more of them than right ones, but not all: unrelated Gaussians
+    have kept 0.58 of their rows, so this share alone is no proof of partners.
+    """
+    forward, backward = scores.argmax(axis=1), scores.argmax(axis=0)
+    rows = rng.permutation(np.flatnonzero(backward[forward] == np.arange(len(forward))))
+    halves, found = (rows[::2], rows[1::2]), 0
+    for fitted, held_out in (halves, halves[::-1]):
+        if not len(fitted) or not len(held_out):
+            continue
+        maps = map_from_cross(zx[fitted].T @ zy[forward[fitted]]).power(power)
+        again = csls(score_of(zx[held_out], zy[forward[held_out]], *maps)).argmax(axis=1)
+        found += int((again == np.arange(len(held_out))).sum())
+    return float(found / min(scores.shape))
 
 
 def self_learn(
@@ -87,7 +108,7 @@ def self_learn(
             seen = np.where(rng.random(scores.shape, dtype=np.float32) < keep, scores, -np.inf)
         cross = _cross_of(left_x, left_y, seen.argmax(axis=1), seen.argmax(axis=0), known)
         scores = csls(score_of(zx, zy, *map_from_cross(cross).power(power)))
-    return Learned(cross, scores, mutual_share(scores))
+    return Learned(cross, scores, confirmed_share(zx, zy, scores, rng, power))
 
 
 def _cross_of(

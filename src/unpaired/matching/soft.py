@@ -47,12 +47,10 @@ PAIR_WEIGHT = 2.0
 PAIR_ANCHOR = 0.3
 """Weight of profiles and known pairs' neighbourhoods in each round, when pairs are known."""
 FINAL_POWER = 0.25
-SUPPORT = 0.25
-"""Views whose finalist ranks the winner's partners within this share are read with it."""
-CLEAR_GAP = 0.2
-"""Below this dependence above random maps no view is good enough to be read alone."""
-MOSTLY_MUTUAL = 0.5
-"""Self-learning is kept where at least this share of rows has a mutual best partner."""
+UNSTEADY = 0.4
+"""A view is read when its own and the joint profile lead to maps less than this apart."""
+MOSTLY_CONFIRMED = 0.5
+"""Self-learning is kept where more than this share of rows has a confirmed partner."""
 MAYBE_MUTUAL = 0.42
 SIMILARITY_WEIGHT = 1.0
 
@@ -108,17 +106,22 @@ def align_soft(
     local_extra = None if extra is None else extra[np.ix_(rx, ry)]
     entries = _search(pool, rx, ry, local_pairs, local_extra, rng)
     winner, chosen = _choose(entries)
-    anchor = _with_extra(_anchor([pool[name] for name in chosen]), extra)
     views: list[Placed] = [pool[name] for name in chosen]
     if "half" in chosen:
         views += _companions(pool["half"], x, y, rng)
-    if pairs is not None:
-        near = pair_score([_directions(pool, name) for name in VIEWS], pairs)
-        anchor = standardise(anchor + np.float32(PAIR_WEIGHT) * near)
     coords = [view.coords for view in views]
-    start = crosses_of(coords, pin(sinkhorn(anchor.copy(), 0.25), pairs), pairs)
-    schedule, weight = ((0.25,), 0.5) if pairs is None else (PAIR_TEMPERATURES, PAIR_ANCHOR)
-    crosses, plan = refine(coords, start, schedule, FINAL_POWER, anchor, weight, pairs)
+    searched = [pool[name] for name in chosen]
+    if pairs is None:
+        plan = _mean_plan(searched, extra)
+        crosses = crosses_of(coords, plan)
+    else:
+        near = pair_score([_directions(pool, name) for name in VIEWS], pairs)
+        anchor = _with_extra(_anchor(searched), extra)
+        anchor = standardise(anchor + np.float32(PAIR_WEIGHT) * near)
+        start = crosses_of(coords, pin(sinkhorn(anchor.copy(), 0.25), pairs), pairs)
+        crosses, plan = refine(
+            coords, start, PAIR_TEMPERATURES, FINAL_POWER, anchor, PAIR_ANCHOR, pairs
+        )
     scores = joint_score(coords, crosses, FINAL_POWER)
     agreement = _agreement(scores[np.ix_(rx, ry)], entries, chosen)
     reached = {f"{e.view}, {e.kind} profile": e.dependence for e in entries}
@@ -127,7 +130,7 @@ def align_soft(
     linear = pool["half"]
     rough = crosses_of([linear.coords], plan)[0]
     learned = self_learn(*linear.coords, rough, rng, known=pairs, least_mutual=MAYBE_MUTUAL)
-    if learned.mutual > MOSTLY_MUTUAL:
+    if learned.confirmed > MOSTLY_CONFIRMED:
         views, crosses, kind = [linear], [learned.cross], "self-learned"
         scores = joint_score([linear.coords], crosses, FINAL_POWER)
         plan = pin(sinkhorn(standardise(scores.copy()), 0.1), pairs)
@@ -189,6 +192,24 @@ def _with_extra(anchor: Single, extra: Single | None) -> Single:
     return anchor if extra is None else standardise(anchor + np.float32(SIMILARITY_WEIGHT) * extra)
 
 
+def _mean_plan(views: Sequence[_View], extra: Single | None) -> Single:
+    """The mean plan before and after one round, over all views and all but one: errors differ."""
+    subsets = [list(views)]
+    if len(views) > 1:
+        subsets += [[view for view in views if view is not left_out] for left_out in views]
+    total: Single | None = None
+    for subset in subsets:
+        anchor = _with_extra(_anchor(subset), extra)
+        coords = [view.coords for view in subset]
+        before = sinkhorn(anchor.copy(), 0.25)
+        _, after = refine(coords, crosses_of(coords, before), (0.25,), FINAL_POWER, anchor)
+        after += before
+        total = after if total is None else np.add(total, after, out=total)
+    assert total is not None  # there is always a view
+    total /= np.float32(2 * len(subsets))
+    return total
+
+
 def _search_rows(
     n_x: int, n_y: int, pairs: IntArray | None, rng: np.random.Generator
 ) -> tuple[Index, Index, IntArray | None]:
@@ -239,19 +260,19 @@ def _null_dependence(
 
 
 def _choose(entries: Sequence[_Entry]) -> tuple[_Entry, list[str]]:
-    """The entry with the largest dependence, and the views to read with it.
+    """The entry with the largest dependence among steady views, and all steady views.
 
-    Views with a finalist that agrees are read too; all of them when the winner's gap is small.
+    A view is steady when its own profile and the joint one lead to the same map; if none is, all
+    that is left is the entry with the largest dependence.
     """
-    winner = max(entries, key=lambda entry: entry.dependence)
-    chosen = [winner.view]
+    chosen = []
     for name in dict.fromkeys(entry.view for entry in entries):
-        if name == winner.view:
-            continue
-        apart = min(disagreement(winner.scores, e.scores) for e in entries if e.view == name)
-        if apart < SUPPORT or winner.gap < CLEAR_GAP:
+        own, joint = (entry.scores for entry in entries if entry.view == name)
+        if disagreement(own, joint) + disagreement(joint, own) < 2 * UNSTEADY:
             chosen.append(name)
-    return winner, chosen
+    steady = [entry for entry in entries if entry.view in chosen]
+    winner = max(steady or entries, key=lambda entry: entry.dependence)
+    return winner, chosen or [winner.view]
 
 
 def _agreement(scores: Single, entries: Sequence[_Entry], chosen: Sequence[str]) -> float:

@@ -57,6 +57,7 @@ class SavedEstimator(BaseEstimator):  # type: ignore[misc]
                 "relation": match.relation,
                 "agreement": match.agreement,
                 "gap": match.gap,
+                "trusted": match.trusted,
                 "converged": match.converged,
             },
         }
