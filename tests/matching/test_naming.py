@@ -5,8 +5,16 @@ from itertools import permutations
 import numpy as np
 import pytest
 
+from unpaired.evaluation.classifier import oracle_accuracy
 from unpaired.matching.clustering import cluster, mean_by, spherical_k_means
-from unpaired.matching.naming import name_classes
+from unpaired.matching.naming import name_classes, off_diagonal_kernel
+from unpaired.matching.neighbour_heads import (
+    apply_head,
+    find_head,
+    mutual_information,
+    train_heads,
+)
+from unpaired.matching.pools import pool_evidence
 from unpaired.matching.small_qap import best_assignments
 from unpaired.matching.smoothing import nearest_neighbours, smooth_features
 
@@ -89,6 +97,44 @@ def test_odd_shapes_stay_finite(shape):
     named = name_classes(rows, np.eye(3), rng=np.random.default_rng(0))
     assert np.isfinite(named.probabilities).all()
     assert set(named.labels.tolist()) <= {0, 1, 2}
+
+
+def test_training_heads_raises_the_information_that_neighbours_share(seed):
+    rng = np.random.default_rng(seed)
+    rows, _, truth = blobs(rng, [60] * 4, spread=1.0)
+    space = smooth_features(rows.astype(np.float32), n_neighbours=8)
+    head = find_head(space, 4, rng)
+    assert len(head.trace) == len(head.informations) + 1 == 6
+    assert max(head.starts) <= head.information + 0.05 <= np.log(4) + 0.05
+    group = apply_head(space.wide, head.weights).argmax(1)
+    assert oracle_accuracy(group, truth, 4) >= 0.9
+    held = np.eye(4)[truth]
+    assert mutual_information(held, np.arange(240)[:, None]) == pytest.approx(np.log(4))
+    assert mutual_information(np.full((240, 4), 0.25), space.neighbours) == pytest.approx(0.0)
+
+
+def test_steps_of_a_head_raise_the_information():
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((30, 3)).astype(np.float32)
+    head = rng.standard_normal((1, 3, 3)).astype(np.float32)
+    near = np.arange(30)[:, None]
+    before = mutual_information(apply_head(rows[:, :2], head[0]), near)
+    rows[:, 2] = 1.0
+    after = train_heads(rows, near, head, rng, n_steps=200)[0]
+    assert mutual_information(apply_head(rows[:, :2], after), near) > before + 0.2
+
+
+def test_off_diagonal_kernels_have_no_row_sums(seed):
+    kernel = off_diagonal_kernel(np.random.default_rng(seed).standard_normal((6, 4)))
+    np.testing.assert_allclose(kernel.sum(0), 0.0, atol=1e-12)
+    np.testing.assert_allclose(np.diag(kernel), 0.0, atol=1e-12)
+    assert np.linalg.norm(kernel) == pytest.approx(1.0)
+
+
+def test_pools_speak_for_the_group_that_lies_at_the_class():
+    group = np.repeat(np.arange(3), 5)
+    placed = [(np.eye(3)[[2, 0, 1]][group], np.eye(3))]
+    assert pool_evidence(placed, group, 3).argmax(1).tolist() == [2, 0, 1]
 
 
 def test_neighbours_are_the_largest_inner_products(seed):

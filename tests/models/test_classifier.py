@@ -25,6 +25,8 @@ def test_no_labels_names_the_blobs_and_new_images(seed):
     assert probabilities.shape == (60, 6)
     np.testing.assert_allclose(probabilities.sum(1), 1.0, rtol=1e-6)
     assert ((clf.confidence_ >= 0) & (clf.confidence_ <= 1)).all()
+    by_class = clf.score_classes(images[180:], truth[180:])
+    assert len(by_class["precision"]) == len(by_class["recall"]) == 6
 
 
 def test_given_labels_are_kept_and_decide_the_names(seed):
@@ -37,6 +39,21 @@ def test_given_labels_are_kept_and_decide_the_names(seed):
     clf = unpaired.UnsupervisedClassifier(n_rounds=2, random_state=seed)
     clf.fit(images, meaningless, labels)
     np.testing.assert_array_equal(clf.labels_[labels >= 0], labels[labels >= 0])
+    assert (clf.labels_ == truth).mean() >= 0.95
+
+
+def test_a_linear_svm_on_top(seed):
+    images, vectors, truth = named_blobs(np.random.default_rng(seed))
+    clf = unpaired.UnsupervisedClassifier(classifier="svm", random_state=seed)
+    clf.fit(images[:180], vectors)
+    assert (clf.predict(images[180:]) == truth[180:]).mean() >= 0.95
+
+
+def test_pools_enter_as_evidence():
+    rng = np.random.default_rng(0)
+    images, vectors, truth = named_blobs(rng, n_per_class=20)
+    clf = unpaired.UnsupervisedClassifier(random_state=0)
+    clf.fit(images, vectors, pool_images=images[::2], pool_texts=vectors[truth[1::2]])
     assert (clf.labels_ == truth).mean() >= 0.95
 
 
@@ -60,6 +77,9 @@ def test_same_seed_same_bits_and_save_load(tmp_path):
         ({"labels": np.zeros(3, dtype=int)}, "labels must be 240 whole numbers"),
         ({"labels": np.full(240, 6)}, "labels must lie between -1 (unknown) and 5"),
         ({"images": np.full((240, 3), np.nan)}, "images must be finite: 720 values"),
+        ({"pool_images": np.eye(12)}, "pool_images and pool_texts must be given together"),
+        ({"pool_images": np.eye(5), "pool_texts": np.eye(12)}, "pool_images must have the columns"),
+        ({"pool_images": np.eye(12), "pool_texts": np.eye(5)}, "pool_texts must have the columns"),
     ],
 )
 def test_wrong_input_is_named(change, message):

@@ -7,17 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression
+from sklearn.svm import LinearSVC
 
-from unpaired.matching.clustering import (
-    Clusters,
-    cluster,
-    follow_seeds,
-    mean_by,
-    membership,
-    spherical_k_means,
-)
+from unpaired.matching.clustering import follow_seeds, mean_by, spherical_k_means
+from unpaired.matching.neighbour_heads import Head, apply_head, find_head, share_groups
 from unpaired.matching.small_qap import Assignments, best_assignments
 from unpaired.matching.smoothing import SmoothSpace, smooth_features
 
@@ -25,19 +19,22 @@ Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
 
 UNKNOWN = -1
+CLASSIFIERS = ("logistic", "svm")
 GEOMETRY_TEMPERATURE = 0.5
 """Standard deviations of the geometry's score that weigh as much as one unit of log-likelihood."""
-LABEL_TRUST = 0.8
-"""Share of labelled rows taken to lie in the cluster of their class."""
+LABEL_TRUST = 0.9
+"""Share of labelled rows taken to lie in the group of their class."""
+LABEL_WEIGHT = 0.5
+"""Weight of the labels' log-likelihood beside the geometry: labels may be untypical of a class."""
 CLUSTER_WORTH = 5.0
-"""Labels per class that the named clusters are worth when a classifier is fitted."""
+"""Labels per class that the named groups are worth when a classifier is fitted."""
 INVERSE_PENALTY = 5.0
 """Inverse strength of the penalty of the classifier."""
 UNEVEN_SIZES = 0.4
-"""Variation of cluster sizes around the labels above which free clusters are not trusted."""
-NEIGHBOURS = 5
-"""Rows averaged in a round of smoothing; more of them blur small groups."""
-_PSEUDO_ROWS = 2000
+"""Variation of group sizes around the labels above which free groups are not trusted."""
+NEIGHBOURS = 20
+"""Rows taken to be neighbours of a row, itself among them."""
+_GUESSED_ROWS = 2000
 
 
 def centred_kernel(vectors: Floats) -> Floats:
@@ -51,12 +48,30 @@ def centred_kernel(vectors: Floats) -> Floats:
     return kernel / max(float(np.linalg.norm(kernel)), 1e-300)
 
 
+def off_diagonal_kernel(vectors: Floats) -> Floats:
+    """Return the linear kernel centred without its diagonal (U-centred), Frobenius norm one."""
+    kernel = centred_kernel(vectors)
+    size = len(kernel)
+    if size < 3:
+        return kernel
+    np.fill_diagonal(kernel, 0.0)
+    sums = kernel.sum(axis=1)
+    kernel = kernel - (sums[:, None] + sums[None, :]) / (size - 2)
+    kernel += sums.sum() / ((size - 1) * (size - 2))
+    np.fill_diagonal(kernel, 0.0)
+    return kernel / max(float(np.linalg.norm(kernel)), 1e-300)
+
+
 def kernel_mix(
     thing_views: Sequence[Floats], name_views: Sequence[Floats]
 ) -> list[tuple[Floats, Floats]]:
-    """Return the pairs of kernels of every view of the things with every view of the names."""
+    """Return the pairs of kernels of every view of the things with every view of the names.
+
+    Each pair of views counts twice, with and without the diagonal: neither is right everywhere.
+    """
     return [
-        (centred_kernel(things), centred_kernel(names))
+        (kernel(things), kernel(names))
+        for kernel in (centred_kernel, off_diagonal_kernel)
         for things in thing_views
         for names in name_views
     ]
@@ -69,22 +84,24 @@ class Naming:
     Attributes:
         labels: Class (n,) of each row, an index into the class vectors.
         probabilities: Probability (n, m) of each class for each row.
-        clusters: The clustering that was named; cluster c stands for class c.
-        assignments: Scores and marginals of the assignment of classes to the free clusters.
+        assignments: Scores and marginals of the assignment of classes to the free groups.
         space: The smoothed space, which maps new rows.
-        classifier: Weights (p + 1, m), the last row the intercepts, or None without labels.
+        classifier: Weights (p + 1, m) of the classifier, the last row the intercepts.
+        head: The grouping that was named.
+        trace: Labels (n,) of the start and of each round of the grouping, under the names found.
     """
 
     labels: Ints
     probabilities: Floats
-    clusters: Clusters
     assignments: Assignments
     space: SmoothSpace
-    classifier: Floats | None = None
+    classifier: Floats
+    head: Head
+    trace: list[Ints]
 
     @property
     def name_certainty(self) -> Floats:
-        """Probability (m,) that each class was given to the right cluster.
+        """Probability (m,) that each class was given to the right group.
 
         The marginal of the assignment: near 1 only where no other naming scores nearly as high.
         """
@@ -95,31 +112,22 @@ class Naming:
 
     def predict_probabilities(self, features: Floats) -> Floats:
         """Return the probability (n, m) of each class for new rows."""
-        return self.class_probabilities(
-            self.space.whiten(features)[0], self.space.transform(features)
-        )
-
-    def class_probabilities(self, wide: Floats, smoothed: Floats) -> Floats:
-        """Return the probability (n, m) of each class for rows already in the two spaces."""
-        if self.classifier is None:
-            return membership(smoothed, self.clusters.centres)
-        return apply_classifier(np.hstack([wide, smoothed]), self.classifier)
+        return apply_head(self.space.with_surroundings(features), self.classifier)
 
     def predict(self, features: Floats) -> Ints:
         """Return the class (n,) of new rows."""
         return np.asarray(self.predict_probabilities(features).argmax(axis=1), dtype=np.int64)
 
 
-def label_votes(smoothed: Floats, centres: Floats, labels: Ints) -> Floats:
-    """Return the log-likelihood (m, m) of the known labels if cluster i had class j.
+def label_votes(probabilities: Floats, labels: Ints) -> Floats:
+    """Return the log-likelihood (m, m) of the known labels if group i had class j.
 
-    A labelled row lies in the cluster of its class with probability ``LABEL_TRUST``.
+    A labelled row lies in the group of its class with probability ``LABEL_TRUST``.
     """
-    size = len(centres)
+    size = probabilities.shape[1]
     known = np.flatnonzero(labels >= 0)
-    inside = membership(smoothed[known], centres, sharpness=20.0)
     votes = np.zeros((size, size))
-    evidence = np.log(LABEL_TRUST * inside + (1.0 - LABEL_TRUST) / size)
+    evidence = np.log(LABEL_TRUST * probabilities[known] + (1.0 - LABEL_TRUST) / size)
     np.add.at(votes.T, labels[known], evidence)
     return votes
 
@@ -160,26 +168,35 @@ def sizes_are_uneven(smoothed: Floats, labels: Ints, size: int) -> bool:
 
 
 def fit_classifier(
-    inputs: Floats, labels: Ints, guesses: Ints, size: int, rng: np.random.Generator
+    inputs: Floats,
+    labels: Ints,
+    guesses: Ints,
+    size: int,
+    rng: np.random.Generator,
+    kind: str = "logistic",
 ) -> Floats:
-    """Return the weights (p + 1, m) of a logistic regression on labels and guesses of the rest.
+    """Return the weights (p + 1, m) of a linear classifier of labels and guesses of the rest.
 
     All guesses together weigh ``CLUSTER_WORTH`` labels per class, so they lead when labels are
     few and fade when labels are many.
     """
     known, rest = np.flatnonzero(labels >= 0), np.flatnonzero(labels < 0)
-    if len(rest) > _PSEUDO_ROWS:
-        rest = np.sort(rng.choice(rest, size=_PSEUDO_ROWS, replace=False))
+    if len(rest) > _GUESSED_ROWS and len(known):
+        rest = np.sort(rng.choice(rest, size=_GUESSED_ROWS, replace=False))
     rows = np.concatenate([known, rest])
     target = np.concatenate([labels[known], guesses[rest]])
     weight = np.ones(len(rows))
-    weight[len(known) :] = CLUSTER_WORTH * size / max(1, len(rest))
+    if len(known):
+        weight[len(known) :] = CLUSTER_WORTH * size / max(1, len(rest))
     weights = np.zeros((inputs.shape[1] + 1, size))
     present = np.unique(target)
     if len(present) < 2:
         weights[-1, present] = 50.0
         return weights
-    model = LogisticRegression(C=INVERSE_PENALTY, max_iter=300)
+    if kind == "svm":
+        model = LinearSVC(C=INVERSE_PENALTY / 5, random_state=0)
+    else:
+        model = LogisticRegression(C=INVERSE_PENALTY, max_iter=300, tol=1e-3)
     model.fit(inputs[rows].astype(np.float64), target, sample_weight=weight)
     coefficients, intercepts = model.coef_, model.intercept_
     if len(present) == 2:
@@ -190,9 +207,13 @@ def fit_classifier(
     return weights
 
 
-def apply_classifier(inputs: Floats, weights: Floats) -> Floats:
-    """Return the class probabilities (n, m) of a linear classifier with intercepts last."""
-    return np.asarray(softmax(inputs @ weights[:-1] + weights[-1], axis=1))
+def group_rows(
+    features: Floats, size: int, rng: np.random.Generator, n_rounds: int = 5
+) -> tuple[SmoothSpace, Head]:
+    """Return the smoothed space of the rows and the head that groups them, names unknown."""
+    k = max(1, min(NEIGHBOURS, len(features) // (2 * size)))
+    space = smooth_features(features, n_neighbours=k)
+    return space, find_head(space, size, rng, n_rounds=n_rounds)
 
 
 def name_classes(
@@ -201,54 +222,56 @@ def name_classes(
     *,
     rng: np.random.Generator,
     labels: Ints | None = None,
-    anchors: Callable[[Floats], Floats] | Floats | None = None,
-    space: SmoothSpace | None = None,
-    clusters: Clusters | None = None,
+    anchors: Callable[[Ints], Floats] | None = None,
+    classifier: str = "logistic",
+    n_rounds: int = 5,
+    grouping: tuple[SmoothSpace, Head] | None = None,
 ) -> Naming:
     """Return a class for each row from the geometry of the class vectors, with no or few labels.
 
-    The rows are clustered in the smoothed space. The clusters take the classes whose vectors
-    have the same mutual similarities, summed over three views of the clusters (features,
-    half-whitened, smoothed) and all descriptions of the classes. Known labels and anchors enter
-    as evidence; with labels a classifier is fitted on them and on the named clusters. When groups
-    around the labels are of uneven size, the labels alone name the rows.
+    The rows are grouped so that neighbours share a group. The groups take the classes whose
+    vectors have the same mutual similarities, summed over two views of the groups (features,
+    half-whitened) and all descriptions of the classes. Known labels and anchors enter as evidence;
+    with labels a classifier is fitted on them and on the named groups. When groups around the
+    labels are of uneven size, the labels alone name the rows.
 
     Args:
         features: Rows (n, d).
         class_vectors: Class vectors (m, q), or several such matrices of the same classes.
         rng: The source of randomness; equal states give equal results.
         labels: Class of each row (n,), -1 where unknown.
-        anchors: Log-likelihood (m, m) of class j for cluster i, or a function that returns it
-            from the feature means (m, d) of the clusters, as ``pools.anchor_evidence`` makes.
-        space: The smoothed space of these very features, when it is at hand.
-        clusters: The clusters of that space, when they are at hand.
+        anchors: Function that returns the log-likelihood (m, m) of class j for group i from the
+            group of each row, as ``pools.PoolMaps.evidence`` makes.
+        classifier: "logistic" or "svm".
+        n_rounds: Rounds in which the best grouping is improved and recorded.
+        grouping: What ``group_rows`` returned for these very features, when it is at hand.
     """
     views = [class_vectors] if isinstance(class_vectors, np.ndarray) else list(class_vectors)
     size = len(views[0])
     rows = np.asarray(features, dtype=np.float32)
-    if space is None:
-        space = smooth_features(rows, n_neighbours=max(1, min(NEIGHBOURS, len(rows) // (2 * size))))
-    smoothed = space.smoothed
-    free = cluster(smoothed, size, rng) if clusters is None else clusters
-    means = [mean_by(view, free.index, size) for view in (rows, space.whitened, smoothed)]
-    evidence = np.zeros((size, size))
+    space, head = group_rows(rows, size, rng, n_rounds) if grouping is None else grouping
+    probabilities = apply_head(space.wide, head.weights)
+    group = probabilities.argmax(axis=1)
+    known = np.full(len(rows), UNKNOWN) if labels is None else np.asarray(labels)
+    labelled = np.flatnonzero(known >= 0)
+    evidence = LABEL_WEIGHT * label_votes(probabilities, known)
     if anchors is not None:
-        evidence += anchors(means[0]) if callable(anchors) else np.asarray(anchors)
-    known = None if labels is None or not np.any(np.asarray(labels) >= 0) else np.asarray(labels)
-    if known is not None:
-        evidence += label_votes(smoothed, free.centres, known)
+        evidence += anchors(group)
+    means = [mean_by(view, group, size) for view in (rows, space.whitened)]
     found = name_clusters(means, views, evidence, rng=rng)
-    order = np.argsort(found.best)
-    if known is None:
-        named = Clusters(free.centres[order], found.best[free.index], free.fit)
-        return Naming(named.index, membership(smoothed, named.centres), named, found, space)
-    if sizes_are_uneven(smoothed, known, size):
-        named = follow_seeds(smoothed, known, size)
+    probabilities = probabilities[:, np.argsort(found.best)]
+    trace = [found.best[index] for index in head.trace]
+    guesses = found.best[group]
+    if len(labelled) and sizes_are_uneven(space.smoothed, known, size):
+        guesses = follow_seeds(space.smoothed, known, size).index
+        guesses = share_groups(space, guesses, size, rng)
+    inputs = space.with_surroundings()
+    if len(labelled) or classifier != "logistic":
+        weights = fit_classifier(inputs, known, guesses, size, rng, classifier)
+        probabilities = apply_head(inputs, weights)
     else:
-        named = spherical_k_means(smoothed, free.centres[order], fixed=known)
-    inputs = np.hstack([space.wide, smoothed])
-    weights = fit_classifier(inputs, known, named.index, size, rng)
-    probabilities = apply_classifier(inputs, weights)
-    given = np.flatnonzero(known >= 0)
-    probabilities[given] = np.eye(size)[known[given]]
-    return Naming(probabilities.argmax(axis=1), probabilities, named, found, space, weights)
+        own = head.weights[:, np.argsort(found.best)]
+        weights = np.vstack([own[:-1], np.zeros_like(own[:-1]), own[-1:]])
+    probabilities[labelled] = np.eye(size)[known[labelled]]
+    names = probabilities.argmax(axis=1)
+    return Naming(names, probabilities, found, space, weights, head, trace)

@@ -86,7 +86,7 @@ class SmoothSpace:
         whitened: The same with the leading components only (n, q), in which neighbours are found.
         before_last: Training rows before the last round of averaging (n, q).
         smoothed: Training rows after the last round, unit length (n, q).
-        n_neighbours: Rows averaged in each round, the row itself among them.
+        neighbours: Indices (n, k) of the rows averaged in each round, the row itself among them.
     """
 
     mean: Floats
@@ -95,7 +95,7 @@ class SmoothSpace:
     whitened: Floats
     before_last: Floats
     smoothed: Floats
-    n_neighbours: int
+    neighbours: Ints
 
     def whiten(self, features: Floats) -> tuple[Floats, Floats]:
         """Return new rows half-whitened, unit length: all components, and the leading ones."""
@@ -104,8 +104,22 @@ class SmoothSpace:
 
     def transform(self, features: Floats) -> Floats:
         """Return new rows in the smoothed space: each is the mean of its training neighbours."""
-        index = nearest_neighbours(self.whiten(features)[1], self.whitened, self.n_neighbours)
-        return unit_rows(mean_of_rows(self.before_last, index))
+        return unit_rows(mean_of_rows(self.before_last, self._near(self.whiten(features)[1])))
+
+    def with_surroundings(self, features: Floats | None = None) -> Floats:
+        """Return half-whitened rows beside the mean of their training neighbours (n, 2p).
+
+        Without ``features`` they are those of the training rows.
+        """
+        if features is None:
+            wide, index = self.wide, self.neighbours
+        else:
+            wide, leading = self.whiten(features)
+            index = self._near(leading)
+        return np.hstack([wide, unit_rows(mean_of_rows(self.wide, index))])
+
+    def _near(self, leading: Floats) -> Ints:
+        return nearest_neighbours(leading, self.whitened, self.neighbours.shape[1])
 
 
 def smooth_features(
@@ -126,7 +140,7 @@ def smooth_features(
         features: Rows (n, d).
         n_components: Principal components in which rows are neighbours, at most.
         n_wide: Principal components kept for a classifier, at most.
-        n_neighbours: Rows averaged; by default 5, or the square root of n when that is less.
+        n_neighbours: Rows averaged; by default 10, or the square root of n when that is less.
         n_rounds: Rounds of averaging; 0 leaves the half-whitened rows.
     """
     rows = np.asarray(features, dtype=np.float32)
@@ -137,11 +151,10 @@ def smooth_features(
     axes = (axes * power).astype(np.float32) / np.float32(scale or 1.0)
     mapped = (rows - mean) @ axes
     whitened = unit_rows(mapped[:, :n_components])
-    k = n_neighbours if n_neighbours is not None else max(1, min(5, int(np.sqrt(len(rows)))))
+    k = n_neighbours if n_neighbours is not None else max(1, min(10, int(np.sqrt(len(rows)))))
     k = min(k, len(rows))
     before, current = whitened, whitened
-    if n_rounds > 0:
-        index = nearest_neighbours(whitened, whitened, k)
-        for _ in range(n_rounds):
-            before, current = current, unit_rows(mean_of_rows(current, index))
-    return SmoothSpace(mean, axes, unit_rows(mapped), whitened, before, current, k)
+    index = nearest_neighbours(whitened, whitened, k)
+    for _ in range(n_rounds):
+        before, current = current, unit_rows(mean_of_rows(current, index))
+    return SmoothSpace(mean, axes, unit_rows(mapped), whitened, before, current, index)

@@ -94,10 +94,13 @@ def align_soft(
     *,
     known: IntArray | None = None,
     similarity: FloatArray | None = None,
+    same_items: bool = True,
 ) -> SoftAlignment:
     """Align the rows of x (n_x, d_x) and y (n_y, d_y), with no or few known pairs.
 
-    ``similarity`` (n_x, n_y) is side information that joins the profiles. Cost O(n^2 (d + log n)).
+    ``similarity`` (n_x, n_y) is side information that joins the profiles. Without ``same_items``
+    rows have no partners on the other side, and none are looked for by self-learning.
+    Cost O(n^2 (d + log n)).
     """
     pool = {name: _build_view(name, x, y, rng) for name in VIEWS}
     pairs = known if known is not None and len(known) else None
@@ -128,12 +131,13 @@ def align_soft(
     kind = "one round" if pairs is None else "known pairs"
 
     linear = pool["half"]
-    rough = crosses_of([linear.coords], plan)[0]
-    learned = self_learn(*linear.coords, rough, rng, known=pairs, least_mutual=MAYBE_MUTUAL)
-    if learned.confirmed > MOSTLY_CONFIRMED:
-        views, crosses, kind = [linear], [learned.cross], "self-learned"
-        scores = joint_score([linear.coords], crosses, FINAL_POWER)
-        plan = pin(sinkhorn(standardise(scores.copy()), 0.1), pairs)
+    if same_items:
+        rough = crosses_of([linear.coords], plan)[0]
+        learned = self_learn(*linear.coords, rough, rng, known=pairs, least_mutual=MAYBE_MUTUAL)
+        if learned.confirmed > MOSTLY_CONFIRMED:
+            views, crosses, kind = [linear], [learned.cross], "self-learned"
+            scores = joint_score([linear.coords], crosses, FINAL_POWER)
+            plan = pin(sinkhorn(standardise(scores.copy()), 0.1), pairs)
     embed_x, embed_y = embedders(views, crosses, FINAL_POWER)
     scores = csls(scores, -(-len(y) // HUB_SHARE), HUB_WEIGHT)
     return SoftAlignment(embed_x, embed_y, scores, plan, agreement, winner.gap, reached, kind)

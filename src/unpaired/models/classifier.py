@@ -3,34 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 
-from unpaired._checks import check_view
-from unpaired._random import RandomState, derive_rng, derive_seed, resolve_seed
+from unpaired._checks import check_choice, check_view
+from unpaired._random import RandomState, derive_rng, resolve_seed
 from unpaired.errors import InputError
-from unpaired.matching.describing import softmax_rows
-from unpaired.matching.naming import UNKNOWN, name_classes
+from unpaired.evaluation.matching import class_precision_recall
+from unpaired.matching.describing import describe
+from unpaired.matching.naming import CLASSIFIERS, UNKNOWN, name_classes
+from unpaired.matching.neighbour_heads import apply_head
+from unpaired.matching.pools import pool_anchors
+from unpaired.matching.smoothing import SmoothSpace
 from unpaired.models.base import SavedEstimator
-from unpaired.models.dmae import DMAE
-from unpaired.types import FloatArray, IntArray
+from unpaired.types import FloatArray, IntArray, Objective
 
-COSINE_SHARPNESS = 10.0
-"""How much a cosine counts in a probability over classes."""
+SPACE = ("mean", "axes", "wide", "whitened", "before_last", "smoothed", "neighbours")
 
 
 class UnsupervisedClassifier(SavedEstimator):
     """Learn a classifier from image vectors and one vector per class, with no or few labels.
 
-    The images are clustered, the clusters are matched to the classes by their geometry (the
-    start), and a many-to-one DMAE learns both networks and the labels together from there.
+    The images are grouped so that neighbours share a group: a linear head is trained to maximise
+    the mutual information between the groups of neighbours. The groups take the names whose
+    vectors have the same geometry; labels and pools, where given, are evidence for the names.
 
     Args:
-        dependence: What the DMAE maximises: "smi", "ukta", "hsic" or "cka".
-        n_rounds: Rounds of network update and re-labelling, at most; 0 keeps the start.
-        device: "auto" takes CUDA or MPS when there is one.
+        classifier: What is fitted on labels and named groups: "logistic" or "svm" (linear).
+        n_rounds: Rounds in which the best grouping is improved and recorded in ``history_``.
         random_state: Seed; the same seed on the same machine gives the same bits.
 
     After ``fit``: ``labels_`` (n,), ``confidence_`` (n,), ``match_``, ``history_``, ``trace_``
@@ -41,14 +42,12 @@ class UnsupervisedClassifier(SavedEstimator):
     def __init__(
         self,
         *,
-        dependence: str = "smi",
-        n_rounds: int = 8,
-        device: str = "auto",
+        classifier: str = "logistic",
+        n_rounds: int = 5,
         random_state: RandomState = None,
     ) -> None:
-        self.dependence = dependence
+        self.classifier = classifier
         self.n_rounds = n_rounds
-        self.device = device
         self.random_state = random_state
 
     def fit(
@@ -57,81 +56,130 @@ class UnsupervisedClassifier(SavedEstimator):
         class_vectors: Any,
         labels: Any = None,
         *,
+        pool_images: Any = None,
+        pool_texts: Any = None,
         on_step: Callable[[dict[str, float]], None] = lambda step: None,
     ) -> Self:
         """Name every row of ``images`` by one of the classes.
 
         Args:
-            images: Feature vectors, (n, d).
+            images: Feature vectors, (n, d). More images of the same classes help.
             class_vectors: One row per class, (m, d_y); or a list of such matrices, several
                 descriptions of the same classes in the same order.
             labels: (n,) class of each image, -1 = unknown; None when nothing is known.
-            on_step: Called after each step with its entry of ``history_``.
+            pool_images: Feature vectors of any other images, (k, d), such as photos of daily life;
+                with ``pool_texts`` they teach which directions of images and of words belong
+                together.
+            pool_texts: Vectors of sentences about such images, not paired with them, in the space
+                of one of the descriptions in ``class_vectors``.
+            on_step: Called after each round with its entry of ``history_``.
         """
+        check_choice(self.classifier, "classifier", CLASSIFIERS)
         rows = check_view(images, "images")
         descriptions = check_descriptions(class_vectors)
         known = check_labels(labels, len(rows), len(descriptions[0]))
+        pools = check_pools(pool_images, pool_texts, rows, descriptions)
         self.seed_ = resolve_seed(self.random_state)
-        start = name_classes(rows, descriptions, labels=known, rng=derive_rng(self.seed_, "naming"))
-        self.n_classes_ = len(descriptions[0])
-        self._dmae = DMAE(
-            self.dependence,
-            relation="many-to-one",
-            n_rounds=self.n_rounds,
-            device=self.device,
-            random_state=derive_seed(self.seed_, "dmae"),
-        )
-        labelled = np.flatnonzero(known != UNKNOWN)
-        self._class_vectors = np.hstack([_unit_block(d) for d in descriptions])
-        self._dmae.fit(
+        anchors = None
+        if pools is not None:
+            described, *sides = pools
+            rng = derive_rng(self.seed_, "pools")
+            anchors = pool_anchors(rows, described, (sides[0], sides[1]), rng)
+        found = name_classes(
             rows,
-            self._class_vectors,
-            pairs=np.column_stack([labelled, known[labelled]]),
-            start=np.asarray(start.labels, dtype=np.int64),
-            on_step=on_step,
+            descriptions,
+            labels=known,
+            rng=derive_rng(self.seed_, "naming"),
+            anchors=anchors,
+            classifier=self.classifier,
+            n_rounds=self.n_rounds,
         )
-        found = self._dmae.match_
-        certainty = start.name_certainty[found.partner]
-        confidence = np.where(known != UNKNOWN, 1.0, certainty * found.confidence)
-        self.match_ = replace(found, confidence=confidence)
+        self._space, self._weights = found.space, found.classifier
+        self.n_classes_ = len(descriptions[0])
+        labelled = np.flatnonzero(known != UNKNOWN)
+        score = found.assignments.score
+        self.match_ = describe(
+            found.probabilities,
+            np.asarray(found.labels, dtype=np.int64),
+            Objective(score, {"groups": score}),
+            relation="many-to-one",
+            probabilities=found.probabilities * found.name_certainty[None, :],
+            known=np.column_stack([labelled, known[labelled]]),
+        )
+        self.trace_ = [np.asarray(labels, dtype=np.int64) for labels in found.trace]
+        self.history_ = []
+        for i, information in enumerate(found.head.informations):
+            changed = float((self.trace_[i + 1] != self.trace_[i]).mean())
+            self.history_.append({"round": i + 1, "dependence": information, "changed": changed})
+            on_step(self.history_[-1])
         self._unpack()
         return self
 
     def _unpack(self) -> None:
         self.labels_ = self.match_.partner
         self.confidence_ = self.match_.confidence
-        self.history_ = self._dmae.history_
-        self.trace_ = [pairs[np.argsort(pairs[:, 0]), 1] for pairs in self._dmae.trace_]
 
     def transform(self, images: Any) -> FloatArray:
-        """Embed new images, (n, d) -> (n, n_embedding), unit length."""
+        """The rows that the classifier sees: half-whitened images beside their surroundings."""
         self._check_fitted()
-        return self._dmae.transform_x(images)
+        return self._space.with_surroundings(check_view(images, "images", min_rows=1))
 
     def predict_proba(self, images: Any) -> FloatArray:
         """Probability of each class for new images, (n, m)."""
         self._check_fitted()
-        scores = self._dmae.score_matrix(images, self._class_vectors)
-        return softmax_rows(scores, COSINE_SHARPNESS)
+        return apply_head(self.transform(images), self._weights)
 
     def predict(self, images: Any) -> IntArray:
         """Class of new images, (n,)."""
         return np.asarray(self.predict_proba(images).argmax(1), dtype=np.int64)
 
+    def score_classes(self, images: Any, truth: Any) -> dict[str, list[float]]:
+        """Precision and recall of each class on images of known class, m numbers each."""
+        return class_precision_recall(self.predict(images), np.asarray(truth), self.n_classes_)
+
     def _state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        arrays, values = self._dmae._state()
-        arrays["class_vectors"] = self._class_vectors
-        params = self._dmae.get_params()
-        return arrays, {**values, "classifier_seed": self.seed_, "dmae": params}
+        arrays = {f"space.{name}": getattr(self._space, name) for name in SPACE}
+        arrays["weights"] = self._weights
+        arrays["trace"] = np.stack(self.trace_)
+        return arrays, {"seed": self.seed_, "history": self.history_}
 
     def _restore(self, arrays: dict[str, np.ndarray], values: dict[str, Any]) -> None:
-        self.seed_ = values["classifier_seed"]
-        self._class_vectors = arrays.pop("class_vectors")
-        self.n_classes_ = len(self._class_vectors)
-        self._dmae = DMAE(**values["dmae"])
-        self._dmae.match_ = self.match_
-        self._dmae._restore(arrays, values)
+        self.seed_, self.history_ = values["seed"], values["history"]
+        self._space = SmoothSpace(**{name: arrays[f"space.{name}"] for name in SPACE})
+        self._weights = arrays["weights"]
+        self.n_classes_ = self._weights.shape[1]
+        self.trace_ = list(arrays["trace"])
         self._unpack()
+
+
+def check_pools(
+    pool_images: Any, pool_texts: Any, images: FloatArray, descriptions: Sequence[FloatArray]
+) -> tuple[FloatArray, FloatArray, FloatArray] | None:
+    """The description the texts go with, and both pools; None when no pools were given.
+
+    Raises:
+        InputError: when one pool is missing or the columns fit nothing.
+    """
+    if pool_images is None and pool_texts is None:
+        return None
+    if pool_images is None or pool_texts is None:
+        raise InputError(
+            "pool_images and pool_texts must be given together: one is None. Give both, or none; "
+            "more images of the same classes go into images, with label -1."
+        )
+    left, right = check_view(pool_images, "pool_images"), check_view(pool_texts, "pool_texts")
+    if left.shape[1] != images.shape[1]:
+        raise InputError(
+            f"pool_images must have the columns of images, {images.shape[1]}: it has "
+            f"{left.shape[1]}. Use the same feature extractor."
+        )
+    widths = [matrix.shape[1] for matrix in descriptions]
+    if right.shape[1] not in widths:
+        raise InputError(
+            f"pool_texts must have the columns of one of class_vectors, {widths}: it has "
+            f"{right.shape[1]}. Embed the class names by the model that embedded the texts."
+        )
+    return descriptions[widths.index(right.shape[1])], left, right
 
 
 def check_descriptions(class_vectors: Any) -> list[FloatArray]:
@@ -172,9 +220,3 @@ def check_labels(labels: Any, n_rows: int, n_classes: int) -> IntArray:
             f"{array.min()} to {array.max()}. Number the classes as the rows of class_vectors."
         )
     return array.astype(np.int64)
-
-
-def _unit_block(matrix: FloatArray) -> FloatArray:
-    """Centred class vectors of mean square length 1, so that descriptions weigh the same."""
-    centred = matrix - matrix.mean(0)
-    return np.asarray(centred / np.sqrt((centred**2).sum(1).mean()))
