@@ -82,6 +82,15 @@ class Naming:
     space: SmoothSpace
     classifier: Floats | None = None
 
+    def probabilities_of(self, features: Floats) -> Floats:
+        """Return the probability (n, m) of each class for rows that need not have been seen."""
+        smoothed = self.space.transform(features)
+        if self.classifier is None:
+            return membership(smoothed, self.clusters.centres)
+        return apply_classifier(
+            np.hstack([self.space.whiten(features)[0], smoothed]), self.classifier
+        )
+
     @property
     def name_certainty(self) -> Floats:
         """Probability (m,) that each class was given to the right cluster.
