@@ -57,10 +57,11 @@ def _check_side(weight: Any, size: int, side: str) -> FloatArray | None:
 
 
 def repeated(weight: FloatArray | None, size: int, rng: np.random.Generator) -> IntArray | slice:
-    """About ``size`` row numbers in order, each as often as its weight says.
+    """At most ``size`` row numbers in order, each as often as its weight says.
 
-    Weights that are whole numbers once divided by the smallest, with a sum of at most ``size``
-    times two, are met exactly; others on average, by systematic sampling. None: every row once.
+    Weights that are whole numbers once divided by the smallest are met exactly where their sum is
+    at most twice ``size``. Others are met on average, by systematic sampling in which a row of
+    typical weight (half of all weight is in rows no heavier) stands once. None: every row once.
     """
     if weight is None:
         return slice(None)
@@ -68,6 +69,9 @@ def repeated(weight: FloatArray | None, size: int, rng: np.random.Generator) -> 
     whole = np.round(counts)
     if np.abs(counts - whole).max() < 1e-6 and whole.sum() <= 2 * size:
         return np.repeat(np.arange(len(weight)), whole.astype(np.int64))
-    ends = np.cumsum(weight) * (size / weight.sum())
-    places = np.arange(size) + rng.random()
+    order = np.sort(weight)
+    typical = order[np.searchsorted(np.cumsum(order), 0.5 * order.sum())]
+    drawn = max(2, min(size, round(float(weight.sum() / typical))))
+    ends = np.cumsum(weight) * (drawn / weight.sum())
+    places = np.arange(drawn) + rng.random()
     return np.minimum(np.searchsorted(ends, places, side="right"), len(weight) - 1)
