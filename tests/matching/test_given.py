@@ -7,6 +7,7 @@ import unpaired
 from unpaired.datasets.toy import jittered_digits, rotated_clusters
 from unpaired.matching import soft_match
 from unpaired.matching.hints import check_hint
+from unpaired.matching.multi_scale import match_scales
 from unpaired.matching.portfolio import align
 from unpaired.matching.sharp import search_sharp
 from unpaired.matching.small import centred_gram
@@ -319,3 +320,33 @@ def test_weights_of_one_number_are_none():
     assert check_weights((np.full(3, 7.0), None), 3, 4) == (None, None)
     weight, _ = check_weights((np.array([0.0, 2.0, 4.0]), None), 3, 4)
     np.testing.assert_allclose(weight, [0.0, 2 / 3, 4 / 3])
+
+
+# From coarse to fine
+
+
+def test_multi_scale_start_finds_what_clusters_can_tell(seed):
+    problem = jittered_digits(200, np.random.default_rng([seed, 3]))
+    found = align(problem.x, problem.y, start="multi-scale")
+    assert next(iter(found.match.objective.per_start)) == "multi-scale"
+    assert (found.match.partner == problem.truth).mean() >= 0.99
+    same(found.match, unpaired.match(problem.x, problem.y, start="multi-scale"))
+
+
+def test_multi_scale_plan_gives_every_row_of_y_its_share(seed):
+    rng = np.random.default_rng([seed, 7])
+    x, y, *_ = groups(rng)
+    start = match_scales(x, y, rng)
+    assert start.n_clusters == 10
+    plan = start.block(np.arange(120), np.arange(120))
+    filled = np.isin(start.index_x, start.index_y)
+    np.testing.assert_allclose(plan[filled].sum(1), 1.0)
+    tiny = match_scales(x[:3], y[:3], rng)
+    assert tiny.n_clusters == 1
+
+
+def test_unknown_named_start():
+    rows = np.random.default_rng(0).random((10, 3))
+    with pytest.raises(unpaired.InputError, match='Unknown start "multiscale". Did you mean'):
+        unpaired.match(rows, rows, start="multiscale")
+    assert "multi-scale" in unpaired.match(rows, rows, start="multi-scale").objective.per_start

@@ -22,6 +22,7 @@ class Start:
     partner: IntArray | None
     plan: FloatArray | None
     n_y: int
+    name = GIVEN
 
     def block(self, rows_x: IntArray, rows_y: IntArray) -> FloatArray:
         """The plan of some rows of either side, (k, l); rows may occur several times."""

@@ -20,6 +20,7 @@ from unpaired.errors import InputError
 from unpaired.matching.assignment import assign, complete
 from unpaired.matching.describing import certain, describe
 from unpaired.matching.many_to_one import match_many_to_one
+from unpaired.matching.multi_scale import match_scales
 from unpaired.matching.problem import Problem, check_problem
 from unpaired.matching.sharp import MIN_ROWS, SharpMatch, read_sharp, search_sharp
 from unpaired.matching.small import match_small
@@ -83,8 +84,9 @@ def match(
             weight 0 have no influence: they are given what the others leave over, by the maps that
             the others made, with no confidence (and are left out with ``leave_out``).
         start: A guess to start from beside the engine's own: a row of y for each row of x, -1 where
-            unknown, or a plan (n_x, n_y) of weights >= 0. It is judged like the others:
-            ``Match.objective.per_start`` tells what it reached. One-to-one only.
+            unknown, or a plan (n_x, n_y) of weights >= 0; or "multi-scale", clusters matched from
+            coarse to fine. It is judged like the others: ``Match.objective.per_start`` tells what
+            it reached. One-to-one only.
         leave_out: Leave out rows whose partner is more probably not there ("auto" or True); how
             many is estimated from the data. All rows are left out where nothing can be trusted.
         class_sizes: Largest number of rows of x for each row of y, for many-to-one.
@@ -158,6 +160,9 @@ def align(
 def _align(problem: Problem, rng: np.random.Generator) -> Alignment:
     """The alignment of rows that all count."""
     known, hint = problem.known, problem.hint
+    if problem.make_start:
+        own = np.random.default_rng(int(rng.integers(2**32)))
+        problem = replace(problem, start=match_scales(problem.x, problem.y, own))
     if min(len(problem.x), len(problem.y)) < MIN_ROWS:
         return _align_small(problem)
     search = search_sharp(
@@ -197,14 +202,14 @@ def _from_sharp(sharp: SharpMatch, known: IntArray, n_y: int) -> Alignment:
 
 def _align_small(problem: Problem) -> Alignment:
     """The result for a handful of rows: confidence is not claimed, they cannot tell."""
-    x, y, known = problem.x, problem.y, problem.known
+    x, y, known, start = problem.x, problem.y, problem.known, problem.start
     every_x, every_y = np.arange(len(x)), np.arange(len(y))
     partner, scores, reached = match_small(
         x,
         y,
         known,
         None if problem.hint is None else problem.hint.block(every_x, every_y),
-        None if problem.start is None else problem.start.block(every_x, every_y),
+        {} if start is None else {start.name: start.block(every_x, every_y)},
         problem.weights,
     )
     if len(problem.forbidden):

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from unpaired._checks import check_one_to_one, check_pairs, check_view
+from unpaired._checks import check_choice, check_one_to_one, check_pairs, check_view
 from unpaired.matching.describing import check_forbidden
 from unpaired.matching.given import Start, check_start
 from unpaired.matching.hints import Hint, check_hint
+from unpaired.matching.multi_scale import MULTI_SCALE, ScaleStart
 from unpaired.matching.sharp import Guess
 from unpaired.matching.weighing import Weights, check_weights
 from unpaired.types import FloatArray, IntArray
@@ -26,8 +27,10 @@ class Problem:
     forbidden: IntArray
     hint: Hint | None = None
     weights: Weights = (None, None)
-    start: Start | None = None
+    start: Start | ScaleStart | None = None
     leave_out: bool = False
+    make_start: bool = False
+    """Whether a multi-scale start is asked for, which is made when the rows are known."""
 
     @property
     def counted(self) -> tuple[IntArray, IntArray]:
@@ -57,8 +60,9 @@ class Problem:
             _within(self.forbidden, rows_x, rows_y),
             None if self.hint is None else self.hint.restrict(rows_x, rows_y),
             tuple(None if w is None or (w == w[0]).all() else w for w in weights),  # type: ignore[arg-type]
-            None if self.start is None else self.start.restrict(rows_x, rows_y),
+            self.start.restrict(rows_x, rows_y) if isinstance(self.start, Start) else None,
             self.leave_out,
+            self.make_start,
         )
 
 
@@ -82,6 +86,7 @@ def check_problem(
     rows_x, rows_y = check_view(x, "x"), check_view(y, "y")
     n_x, n_y = len(rows_x), len(rows_y)
     known = check_one_to_one(check_pairs(pairs, n_x, n_y))
+    named = isinstance(start, str) and bool(check_choice(start, "start", [MULTI_SCALE]))
     return Problem(
         rows_x,
         rows_y,
@@ -89,8 +94,9 @@ def check_problem(
         check_forbidden(forbidden, known, n_x, n_y),
         check_hint(similarity, shared, n_x, n_y),
         check_weights(weights, n_x, n_y),
-        check_start(start, n_x, n_y),
+        None if named else check_start(start, n_x, n_y),
         bool(leave_out),
+        named,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import permutations
 
 import numpy as np
@@ -9,7 +10,6 @@ from scipy.spatial.distance import pdist, squareform
 
 from unpaired.matching.assignment import assign
 from unpaired.matching.frank_wolfe import frank_wolfe
-from unpaired.matching.given import GIVEN
 from unpaired.matching.kernelized_sorting import principal_start
 from unpaired.matching.solution import alignment, plan_of, uniform_plan
 from unpaired.matching.starts import signature_scores
@@ -41,13 +41,13 @@ def match_small(
     y: FloatArray,
     known: IntArray,
     similarity: FloatArray | None = None,
-    start: FloatArray | None = None,
+    starts: Mapping[str, FloatArray] | None = None,
     weights: Weights = (None, None),
 ) -> tuple[IntArray, FloatArray, dict[str, float]]:
     """Partner of each row of x, the scores behind it, and the CKA that each start reached.
 
-    Up to seven free rows on both sides all matchings are tried. ``similarity`` and ``start``
-    (n_x, n_y) add a start each.
+    Up to seven free rows on both sides all matchings are tried. ``similarity`` and
+    ``starts`` (n_x, n_y) add a start each.
     """
     gram_x, gram_y = centred_gram(x, weights[0]), centred_gram(y, weights[1])
     n_x, n_y = len(x), len(y)
@@ -58,8 +58,8 @@ def match_small(
     }
     if similarity is not None:
         plans["similarity"] = plan_of(assign(-similarity), n_y)
-    if start is not None:
-        plans[GIVEN] = start / max(float(start.sum(axis=1).max()), float(start.sum(axis=0).max()))
+    for name, plan in (starts or {}).items():
+        plans[name] = plan / max(float(plan.sum(axis=1).max()), float(plan.sum(axis=0).max()))
     found = {name: frank_wolfe(gram_x, gram_y, plan, known).partner for name, plan in plans.items()}
     if max(n_x, n_y) - len(known) <= BRUTE_ROWS:
         found["all matchings"] = _best_of_all(gram_x, gram_y, known)

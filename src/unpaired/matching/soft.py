@@ -127,7 +127,7 @@ def align_soft(
     schedule, weight = ((0.25,), 0.5) if pairs is None else (PAIR_TEMPERATURES, PAIR_ANCHOR)
     crosses, plan = refine(coords, start, schedule, FINAL_POWER, anchor, weight, pairs)
     scores = joint_score(coords, crosses, FINAL_POWER)
-    agreement = _agreement(scores[np.ix_(rx, ry)], entries, chosen)
+    agreement = _agreement(scores[np.ix_(rx, ry)], _peers(entries, winner), chosen)
     reached = {
         f"{e.view}, {e.kind}" + ("" if e.kind in plans else " profile"): e.dependence
         for e in entries
@@ -263,6 +263,7 @@ def _choose(entries: Sequence[_Entry]) -> tuple[_Entry, list[str]]:
     Views with a finalist that agrees are read too; all of them when the winner's gap is small.
     """
     winner = max(entries, key=lambda entry: entry.dependence)
+    entries = _peers(entries, winner)
     chosen = [winner.view]
     for name in dict.fromkeys(entry.view for entry in entries):
         if name == winner.view:
@@ -271,6 +272,11 @@ def _choose(entries: Sequence[_Entry]) -> tuple[_Entry, list[str]]:
         if apart < SUPPORT or winner.gap < CLEAR_GAP:
             chosen.append(name)
     return winner, chosen
+
+
+def _peers(entries: Sequence[_Entry], winner: _Entry) -> list[_Entry]:
+    """The entries that may speak: starts that were given and did not win have no say."""
+    return [e for e in entries if e.kind in ("own", "joint", winner.kind)]
 
 
 def _agreement(scores: Single, entries: Sequence[_Entry], chosen: Sequence[str]) -> float:

@@ -8,7 +8,6 @@ import numpy as np
 
 from unpaired.matching.assignment import assign, assign_sparse, complete
 from unpaired.matching.describing import certain
-from unpaired.matching.given import GIVEN
 from unpaired.matching.neighbors import top_k
 from unpaired.matching.problem import Problem
 from unpaired.matching.soft import SoftAlignment, align_soft
@@ -51,7 +50,9 @@ def match_softly(
         [np.searchsorted(rows_x, known[:, 0]), np.searchsorted(rows_y, known[:, 1])]
     )
     part = None if problem.hint is None else problem.hint.block(rows_x, rows_y)
-    starts = {} if problem.start is None else {GIVEN: problem.start.block(rows_x, rows_y)}
+    starts = (
+        {} if problem.start is None else {problem.start.name: problem.start.block(rows_x, rows_y)}
+    )
     soft = align_soft(x[rows_x], y[rows_y], rng, known=places, similarity=part, starts=starts)
     named = {f"sharp, {name}": value for name, value in tried.items()}
     objective = Objective(max(soft.reached.values()), {**soft.reached, **named})
