@@ -84,6 +84,24 @@ def test_match_writes_names_in_the_callers_order(tables):
     assert json.loads((tables / "out" / "result.json").read_text())["seed"] == 0
 
 
+def test_match_takes_weights_and_leaves_rows_out(tables):
+    weights = np.ones(60)
+    weights[:3] = 0.0
+    np.savetxt(tables / "weights.csv", weights)
+    options = ("--weights-x", "weights.csv", "--leave-out", "--out", "out")
+    done = run("match", "x.npy", "y.csv", *options, cwd=tables)
+    assert done.returncode == 0, done.stderr
+    settings = json.loads((tables / "out" / "result.json").read_text())["settings"]
+    assert settings["weights_x"] == "weights.csv"
+    partner = [line.split(",")[4] for line in (tables / "out" / "match.csv").read_text().split()]
+    assert partner[1:4] == ["-1"] * 3
+    assert partner.count("-1") < 30
+    done = run("match", "x.npy", "y.csv", "--weights-y", "weights.csv", "--relation",
+               "many-to-one", cwd=tables)  # fmt: skip
+    assert done.returncode == 2
+    assert "weights of y must be None for many-to-one" in done.stderr
+
+
 def test_match_keeps_known_pairs_by_name(tables):
     (tables / "pairs.csv").write_text("x,y\n0,item-5\n1,item-1\n")
     done = run("match", "x.npy", "y.csv", "--pairs", "pairs.csv", "--out", "out", cwd=tables)

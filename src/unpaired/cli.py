@@ -70,6 +70,13 @@ def match(
     relation: Annotated[
         str, typer.Option(help="one-to-one, or many-to-one (rows of x to classes in y).")
     ] = "one-to-one",
+    weights_x: Annotated[
+        str | None, typer.Option(help="How often rows of x count: one number per row, 0 = not.")
+    ] = None,
+    weights_y: Annotated[str | None, typer.Option(help="The same for rows of y.")] = None,
+    leave_out: Annotated[
+        bool, typer.Option("--leave-out", help="Leave out rows that have no evident partner.")
+    ] = False,
     out: Out = Path("match-report"),
     seed: Seed = 0,
 ) -> None:
@@ -78,13 +85,24 @@ def match(
 
     table_x, table_y = read_table(x), read_table(y)
     known = None if pairs is None else read_pairs(pairs, table_x, table_y)
+    weights = tuple(w if w is None else read_table(w).values for w in (weights_x, weights_y))
 
     from unpaired.experiment import run_match  # heavy, so only for files that can be read
     from unpaired.report.html import write_report
     from unpaired.types import atomic_writer
 
     settings = {"x": x, "y": y, "pairs": str(pairs or "none"), "relation": relation}
-    result = run_match(table_x.values, table_y.values, known, settings, seed)
+    given = {"weights_x": weights_x, "weights_y": weights_y, "leave_out": leave_out}
+    settings |= {name: str(value) for name, value in given.items() if value}
+    result = run_match(
+        table_x.values,
+        table_y.values,
+        known,
+        settings,
+        seed,
+        weights=weights,
+        leave_out=leave_out,
+    )
     if result.match is not None:
         write_match(result.match, out / "match.csv", table_x, table_y)
         typer.echo(result.match.summary())

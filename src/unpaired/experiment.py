@@ -29,11 +29,16 @@ def timed(seconds: dict[str, float], name: str) -> Iterator[None]:
     seconds[name] = time.perf_counter() - begin
 
 
-def run_match(x: Any, y: Any, pairs: Any, settings: dict[str, Any], seed: int) -> RunResult:
-    """Match two tables by geometry and return what the report shows of it."""
+def run_match(
+    x: Any, y: Any, pairs: Any, settings: dict[str, Any], seed: int, **options: Any
+) -> RunResult:
+    """Match two tables by geometry and return what the report shows of it.
+
+    ``options`` are further arguments of ``match``.
+    """
     seconds: dict[str, float] = {}
     with timed(seconds, "match"):
-        found = match(x, y, pairs, settings["relation"], seed)
+        found = match(x, y, pairs, settings["relation"], seed, **options)
     return RunResult(
         title="Matching two tables",
         headline={

@@ -9,7 +9,7 @@ import pytest
 import unpaired
 from unpaired.datasets.toy import jittered_digits, rotated_clusters
 from unpaired.evaluation.retrieval import foscttm
-from unpaired.matching import portfolio
+from unpaired.matching import soft_match
 from unpaired.matching.portfolio import align
 from unpaired.matching.small import centred_gram
 from unpaired.matching.solution import alignment
@@ -134,7 +134,7 @@ def test_unseen_rows_can_be_scored(easy):
 
 
 def test_more_rows_than_the_soft_sample(monkeypatch):
-    monkeypatch.setattr(portfolio, "SOFT_ROWS", 200)
+    monkeypatch.setattr(soft_match, "SOFT_ROWS", 200)
     x, y, group_x, group_y = noisy_groups(np.random.default_rng(1), n_each=60)
     found = unpaired.match(x, y[:450])
     used = found.partner[found.partner >= 0]

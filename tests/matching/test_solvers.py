@@ -249,6 +249,30 @@ def test_wrong_gram_matrices_are_named(gram, message):
     assert message in str(caught.value)
 
 
+@pytest.mark.parametrize("name", sorted(solvers))
+def test_every_solver_names_wrong_input(name):
+    for gram_x, start, message in (
+        (np.array([[0.0, 1.0], [2.0, 0.0]]), None, "gram_x must be symmetric"),
+        (np.ones((2, 3)), None, "gram_x must be a square matrix"),
+        (np.eye(2), np.ones((2, 3)), "start must be a finite plan of shape (2, 2): it has shape"),
+    ):
+        with pytest.raises(InputError) as caught:
+            solvers[name](gram_x, np.eye(2), start)
+        assert message in str(caught.value)
+    with pytest.raises(InputError):
+        solvers[name](np.eye(3), np.eye(3), None, np.array([[0, 1], [0, 2]]))
+
+
+@pytest.mark.parametrize("name", ONE_TO_ONE)
+def test_one_row_indefinite_and_constant_gram_matrices_get_an_answer(name, seed):
+    assert solvers[name](np.eye(1), np.eye(1)).partner.tolist() == [0]
+    gram = np.random.default_rng(seed).standard_normal((6, 6))
+    for matrix in (gram + gram.T, np.ones((6, 6)), np.zeros((6, 6))):
+        found = solvers[name](matrix, matrix)
+        assert sorted(found.partner.tolist()) == list(range(6))
+        assert np.isfinite(found.plan).all()
+
+
 @pytest.mark.parametrize("solve", [convex_sorting, penalised_convex_sorting])
 def test_convex_sorting_refuses_unequal_sizes(solve):
     with pytest.raises(InputError, match="needs equally many rows: x has 3, y has 4"):

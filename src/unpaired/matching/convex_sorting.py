@@ -1,7 +1,8 @@
 """Convex kernelized sorting (Djuric et al. 2012): min |K P - P L|^2 over doubly stochastic P.
 
 For permutations this is the same problem as maximising tr(K P L P'); relaxed it is convex, so the
-relaxed optimum does not depend on the start. Both forms need as many rows in x as in y.
+relaxed optimum does not depend on the start, also for indefinite Gram matrices. Both forms need as
+many rows in x as in y.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import numpy as np
 
 from unpaired.errors import InputError
 from unpaired.matching.assignment import assign
-from unpaired.matching.solution import Solution, fix_known, plan_of, uniform_plan
+from unpaired.matching.solution import Solution, check_grams, fix_known, plan_of, uniform_plan
 from unpaired.types import FloatArray, IntArray
 
 
@@ -52,6 +53,7 @@ def convex_sorting(
     Frank-Wolfe with exact line search on the doubly stochastic matrices; stops when the duality
     gap is at most ``tol`` times the objective at the start. The result is rounded to a matching.
     """
+    gram_x, gram_y, start = check_grams(gram_x, gram_y, start)
     _square(gram_x, gram_y)
     n_rows = len(gram_x)
     plan = fix_known(uniform_plan(n_rows, n_rows) if start is None else start, known)
@@ -87,6 +89,7 @@ def penalised_convex_sorting(
     s = (|K| + |L|)^2 in spectral norm makes the penalty mean the same for every scale, by
     accelerated projected gradient; then rounds.
     """
+    gram_x, gram_y, start = check_grams(gram_x, gram_y, start)
     _square(gram_x, gram_y)
     n_rows = len(gram_x)
     scale = max(float(np.linalg.norm(gram_x, 2) + np.linalg.norm(gram_y, 2)), 1e-300)

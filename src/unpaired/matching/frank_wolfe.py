@@ -2,6 +2,7 @@
 
 All maximise tr(K P L P') over plans P (n_x, n_y) with row sums of at most 1, where K = gram_x and
 L = gram_y. The gradient is 2 K P L. Cost per step: two matrix products and one linear problem.
+Indefinite Gram matrices are fine: the line search never lowers the objective.
 """
 
 from __future__ import annotations
@@ -10,9 +11,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from unpaired.matching.assignment import assign
+from unpaired.matching.assignment import assign, assign_many
 from unpaired.matching.sinkhorn import sinkhorn
-from unpaired.matching.solution import Solution, fix_known, plan_of, uniform_plan
+from unpaired.matching.solution import Solution, check_grams, fix_known, plan_of, uniform_plan
 from unpaired.types import FloatArray, IntArray
 
 Vertex = Callable[[FloatArray], FloatArray]
@@ -31,6 +32,7 @@ def frank_wolfe(
 
     ``start`` is a plan, uniform by default; ``known`` pairs are kept.
     """
+    gram_x, gram_y, start = check_grams(gram_x, gram_y, start)
     n_x, n_y = len(gram_x), len(gram_y)
 
     def vertex(gradient: FloatArray) -> FloatArray:
@@ -51,21 +53,20 @@ def semi_relaxed(
     tol: float = 1e-6,
 ) -> Solution:
     """Many-to-one matching: every row of x takes one row of y, rows of y take any number."""
+    gram_x, gram_y, start = check_grams(gram_x, gram_y, start)
     n_x, n_y = len(gram_x), len(gram_y)
 
-    def keep(partner: IntArray) -> IntArray:
-        if known is not None and len(known):
-            partner[known[:, 0]] = known[:, 1]
-        return partner
+    def choose(scores: FloatArray) -> IntArray:
+        return assign_many(-scores, known=known)
 
     def vertex(gradient: FloatArray) -> FloatArray:
-        return plan_of(keep(gradient.argmax(1).astype(np.int64)), n_y)
+        return plan_of(choose(gradient), n_y)
 
     begin = np.full((n_x, n_y), 1.0 / n_y) if start is None else start.copy()
     if known is not None and len(known):
         begin[known[:, 0]] = plan_of(known[:, 1], n_y)
     plan, trace, converged = _ascend(gram_x, gram_y, begin, vertex, max_iter, tol)
-    return Solution(keep(plan.argmax(1).astype(np.int64)), plan, converged, trace)
+    return Solution(choose(plan), plan, converged, trace)
 
 
 def _ascend(
@@ -109,6 +110,7 @@ def annealed_sinkhorn(
     Temperatures count in standard deviations of the gradient. Also known as entropic
     Gromov-Wasserstein with annealing (Gold & Rangarajan 1996; Peyre et al. 2016).
     """
+    gram_x, gram_y, start = check_grams(gram_x, gram_y, start)
     n_x, n_y = len(gram_x), len(gram_y)
     plan: FloatArray = fix_known(uniform_plan(n_x, n_y) if start is None else start, known)
     trace: list[float] = []

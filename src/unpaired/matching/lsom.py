@@ -2,7 +2,8 @@
 
 SMI of a matching is (1/2n) sum_il alpha_l K_il L_p(i)p(l) - 1/2 with alpha fitted to it. Both forms
 alternate: alpha from the matching, then a better matching with alpha held fixed. A small ridge fits
-the ratio so tightly to the current matching that nothing moves; hence the large default.
+the ratio so tightly to the current matching that nothing moves; hence the large default. The fit of
+alpha squares the Gram matrices, so indefinite ones are fine.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from unpaired.errors import InputError
 from unpaired.matching.assignment import assign
 from unpaired.matching.convex_sorting import sum_penalty_gradient
 from unpaired.matching.frank_wolfe import frank_wolfe
-from unpaired.matching.solution import Solution, fix_known, plan_of, uniform_plan
+from unpaired.matching.solution import Solution, check_grams, fix_known, plan_of, uniform_plan
 from unpaired.math.density_ratio import fit_ratio
 from unpaired.types import FloatArray, IntArray
 
@@ -60,6 +61,7 @@ def lsom(
     steps from the current matching improve it. A new matching is kept only when its own SMI, with
     alpha fitted anew, is higher, so the SMI rises until the end. Cost per step O(n^3).
     """
+    gram_x, gram_y, start = check_grams(gram_x, gram_y, start)
     _equal_sizes(gram_x, gram_y)
     n_x, n_y = len(gram_x), len(gram_y)
     begin = uniform_plan(n_x, n_y) if start is None else start
@@ -98,6 +100,7 @@ def penalised_lsom(
     means, which no matching can gain, and in units of its spread, so that ``sum_penalty`` means the
     same for all data; then the plan is rounded.
     """
+    gram_x, gram_y, start = check_grams(gram_x, gram_y, start)
     _equal_sizes(gram_x, gram_y)
     n_x, n_y = len(gram_x), len(gram_y)
     plan = fix_known(uniform_plan(n_x, n_y) if start is None else start, known)

@@ -10,8 +10,10 @@ from unpaired._checks import check_pairs, check_view
 from unpaired._random import RandomState, derive_rng, resolve_seed
 from unpaired.errors import InputError
 from unpaired.matching.assignment import assign_many
-from unpaired.matching.describing import check_forbidden, check_similarity, describe
+from unpaired.matching.describing import check_forbidden, describe
+from unpaired.matching.hints import check_hint
 from unpaired.matching.naming import name_classes
+from unpaired.matching.weighing import check_weights, repeated
 from unpaired.types import Match, Objective
 
 
@@ -20,29 +22,49 @@ def match_many_to_one(
     y: Any,
     pairs: Any,
     random_state: RandomState,
-    forbidden: Any,
-    similarity: Any,
-    class_sizes: Any,
+    *,
+    forbidden: Any = None,
+    similarity: Any = None,
+    shared: Any = None,
+    weights: Any = None,
+    class_sizes: Any = None,
 ) -> Match:
     """Every row of x gets a row of y: clusters of x named by the geometry of y."""
     rows_x, rows_y = check_view(x, "x"), check_view(y, "y")
-    known = check_pairs(pairs, len(rows_x), len(rows_y))
-    barred = check_forbidden(forbidden, known, len(rows_x), len(rows_y))
-    side = check_similarity(similarity, len(rows_x), len(rows_y))
-    if len(rows_y) > len(rows_x):
+    n_x, n_y = len(rows_x), len(rows_y)
+    known = check_pairs(pairs, n_x, n_y)
+    barred = check_forbidden(forbidden, known, n_x, n_y)
+    hint = check_hint(similarity, shared, n_x, n_y)
+    weight, weight_y = check_weights(weights, n_x, n_y)
+    if weight_y is not None:
         raise InputError(
-            f"many-to-one needs at least as many rows in x as in y: x has {len(rows_x)}, y has "
-            f"{len(rows_y)}. Swap them, or use one-to-one."
+            "weights of y must be None for many-to-one: each row of y is one class, and how many "
+            "rows it takes is class_sizes."
         )
-    labels = np.full(len(rows_x), -1, dtype=np.int64)
+    if n_y > n_x:
+        raise InputError(
+            f"many-to-one needs at least as many rows in x as in y: x has {n_x}, y has "
+            f"{n_y}. Swap them, or use one-to-one."
+        )
+    labels = np.full(n_x, -1, dtype=np.int64)
     labels[known[::-1, 0]] = known[::-1, 1]  # the first pair of a row counts
     given = np.flatnonzero(labels >= 0)
     rng = derive_rng(resolve_seed(random_state), "match")
-    named = name_classes(rows_x, rows_y, labels=labels, rng=rng)
-    probability = np.maximum(named.probabilities, 1e-12)
+    counted = np.arange(n_x)[repeated(weight, n_x, rng)]
+    if len(counted) < n_y:
+        raise InputError(
+            f"weights of x must leave at least one row that counts for each of the {n_y} rows of "
+            f"y: {len(counted)} do."
+        )
+    named = name_classes(rows_x[counted], rows_y, labels=labels[counted], rng=rng)
+    probability = named.probabilities
+    if weight is not None:
+        probability = named.probabilities_of(rows_x)
+        probability[given] = np.eye(n_y)[labels[given]]
+    probability = np.maximum(probability, 1e-12)
     cost = -np.log(probability)
-    if side is not None:
-        cost = cost - (side - side.mean()) / side.std()
+    if hint is not None:
+        cost = cost - hint.block(np.arange(n_x), np.arange(n_y))
     partner = assign_many(
         cost,
         capacity=class_sizes,

@@ -99,6 +99,10 @@ class Naming:
     head: Head
     trace: list[Ints]
 
+    def probabilities_of(self, features: Floats) -> Floats:
+        """Return the probability (n, m) of each class for rows that need not have been seen."""
+        return apply_head(self.space.with_surroundings(features), self.classifier)
+
     @property
     def name_certainty(self) -> Floats:
         """Probability (m,) that each class was given to the right group.

@@ -8,32 +8,26 @@ sample, and the maps carry over to all rows. A handful of rows is searched direc
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from unpaired._checks import check_choice, check_one_to_one, check_pairs, check_view
+from unpaired._checks import check_choice, check_view
 from unpaired._random import RandomState, derive_rng, resolve_seed
-from unpaired.matching.assignment import assign, assign_sparse, complete
-from unpaired.matching.describing import certain, check_forbidden, check_similarity, describe
+from unpaired.errors import InputError
+from unpaired.matching.assignment import assign, complete
+from unpaired.matching.describing import certain, describe
 from unpaired.matching.many_to_one import match_many_to_one
-from unpaired.matching.neighbors import top_k
-from unpaired.matching.sharp import MIN_ROWS, SharpMatch, match_sharp
+from unpaired.matching.multi_scale import match_scales
+from unpaired.matching.problem import Problem, check_problem
+from unpaired.matching.sharp import MIN_ROWS, SharpMatch, read_sharp, search_sharp
 from unpaired.matching.small import match_small
-from unpaired.matching.soft import SoftAlignment, align_soft
+from unpaired.matching.soft_match import match_softly
 from unpaired.types import FloatArray, IntArray, Match, Objective
 
 RELATIONS = ("one-to-one", "many-to-one")
-SOFT_ROWS = 3000
-"""Rows a side up to which soft alignment sees all of them; above, a sample of this size."""
-TRUSTED_GAP = 0.28
-TRUSTED_AGREEMENT = 0.8
-"""Soft alignments are trusted from this gap and this agreement on."""
-CONFIRMED_GAP = 0.15
-"""The gap that is enough when self-learning confirmed the partners."""
-SURE = 0.85
-"""Soft alignments never claim more confidence than this: their partners are not evident."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +59,9 @@ def match(
     *,
     forbidden: Any = None,
     similarity: Any = None,
+    shared: Any = None,
+    weights: Any = None,
+    start: Any = None,
     leave_out: Literal["auto"] | bool = False,
     class_sizes: Any = None,
 ) -> Match:
@@ -79,6 +76,17 @@ def match(
         random_state: Seed; the same seed gives the same result.
         forbidden: Pairs that must not be made, (k, 2).
         similarity: Side information, (n_x, n_y), larger = likelier pair; any scale.
+        shared: Columns that mean the same on both sides, a pair of (n_x, s) and (n_y, s): rows
+            that are alike in them are likelier pairs. Nothing of size n_x by n_y is made of them
+            above 3,000 rows.
+        weights: How often rows count, a pair of (n_x,) and (n_y,), either None: a row of weight 2
+            counts like two rows in means, axes, maps and dependence, and is matched once. Rows of
+            weight 0 have no influence: they are given what the others leave over, by the maps that
+            the others made, with no confidence (and are left out with ``leave_out``).
+        start: A guess to start from beside the engine's own: a row of y for each row of x, -1 where
+            unknown, or a plan (n_x, n_y) of weights >= 0; or "multi-scale", clusters matched from
+            coarse to fine. It is judged like the others: ``Match.objective.per_start`` tells what
+            it reached. One-to-one only.
         leave_out: Leave out rows whose partner is more probably not there ("auto" or True); how
             many is estimated from the data. All rows are left out where nothing can be trusted.
         class_sizes: Largest number of rows of x for each row of y, for many-to-one.
@@ -87,7 +95,22 @@ def match(
         A Match in the order of the rows of x.
     """
     if check_choice(relation, "relation", RELATIONS) == "many-to-one":
-        return match_many_to_one(x, y, pairs, random_state, forbidden, similarity, class_sizes)
+        if start is not None:
+            raise InputError(
+                "start is for one-to-one matchings: many-to-one names clusters, all of whose "
+                "namings are tried. Pass what is known as pairs, or what is likely as similarity."
+            )
+        return match_many_to_one(
+            x,
+            y,
+            pairs,
+            random_state,
+            forbidden=forbidden,
+            similarity=similarity,
+            shared=shared,
+            weights=weights,
+            class_sizes=class_sizes,
+        )
     return align(
         x,
         y,
@@ -95,6 +118,9 @@ def match(
         random_state=random_state,
         forbidden=forbidden,
         similarity=similarity,
+        shared=shared,
+        weights=weights,
+        start=start,
         leave_out=leave_out,
     ).match
 
@@ -107,22 +133,54 @@ def align(
     random_state: RandomState = 0,
     forbidden: Any = None,
     similarity: Any = None,
+    shared: Any = None,
+    weights: Any = None,
+    start: Any = None,
     leave_out: Literal["auto"] | bool = False,
 ) -> Alignment:
     """One-to-one matching with the maps behind it; arguments as for ``match``."""
-    rows_x, rows_y = check_view(x, "x"), check_view(y, "y")
-    known = check_one_to_one(check_pairs(pairs, len(rows_x), len(rows_y)))
-    barred = check_forbidden(forbidden, known, len(rows_x), len(rows_y))
-    side = check_similarity(similarity, len(rows_x), len(rows_y))
-    rng = derive_rng(resolve_seed(random_state), "match")
-    if min(len(rows_x), len(rows_y)) < MIN_ROWS:
-        return _align_small(rows_x, rows_y, known, barred, side)
-    sharp = match_sharp(
-        rows_x, rows_y, rng, known=known, forbidden=barred, leave_out=bool(leave_out)
+    problem = check_problem(
+        x,
+        y,
+        pairs,
+        forbidden=forbidden,
+        similarity=similarity,
+        shared=shared,
+        weights=weights,
+        start=start,
+        leave_out=leave_out,
     )
-    if sharp.trusted and side is None:
-        return _from_sharp(sharp, known, len(rows_y))
-    return _align_softly(rows_x, rows_y, known, barred, side, bool(leave_out), sharp, rng)
+    rng = derive_rng(resolve_seed(random_state), "match")
+    rows_x, rows_y = problem.counted
+    if len(rows_x) == len(problem.x) and len(rows_y) == len(problem.y):
+        return _align(problem, rng)
+    return _place_rest(_align(problem.restrict(rows_x, rows_y), rng), problem, rows_x, rows_y)
+
+
+def _align(problem: Problem, rng: np.random.Generator) -> Alignment:
+    """The alignment of rows that all count."""
+    known, hint = problem.known, problem.hint
+    if problem.make_start:
+        own = np.random.default_rng(int(rng.integers(2**32)))
+        problem = replace(problem, start=match_scales(problem.x, problem.y, own))
+    if min(len(problem.x), len(problem.y)) < MIN_ROWS:
+        return _align_small(problem)
+    search = search_sharp(
+        problem.x,
+        problem.y,
+        rng,
+        known=known,
+        guesses=problem.guesses(),
+        weights=problem.weights,
+    )
+    if search.trusted:
+        sharp = read_sharp(
+            search, known=known, forbidden=problem.forbidden, leave_out=problem.leave_out
+        )
+        if hint is None or hint.favours(sharp.partner):
+            return _from_sharp(sharp, known, len(problem.y))
+    found, soft = match_softly(problem, search.tried, rng)
+    return Alignment(found, soft.embed_x, soft.embed_y, soft.kind)
 
 
 def _from_sharp(sharp: SharpMatch, known: IntArray, n_y: int) -> Alignment:
@@ -143,22 +201,28 @@ def _from_sharp(sharp: SharpMatch, known: IntArray, n_y: int) -> Alignment:
     return Alignment(found, sharp.embed_x, sharp.embed_y, "sharp")
 
 
-def _align_small(
-    x: FloatArray,
-    y: FloatArray,
-    known: IntArray,
-    forbidden: IntArray,
-    similarity: FloatArray | None,
-) -> Alignment:
+def _align_small(problem: Problem) -> Alignment:
     """The result for a handful of rows: confidence is not claimed, they cannot tell."""
-    partner, scores, reached = match_small(x, y, known, similarity)
-    if len(forbidden):
-        partner = assign(-scores, known=known, forbidden=forbidden)
+    x, y, known, start = problem.x, problem.y, problem.known, problem.start
+    every_x, every_y = np.arange(len(x)), np.arange(len(y))
+    partner, scores, reached = match_small(
+        x,
+        y,
+        known,
+        None if problem.hint is None else problem.hint.block(every_x, every_y),
+        {} if start is None else {start.name: start.block(every_x, every_y)},
+        problem.weights,
+    )
+    if len(problem.forbidden):
+        partner = assign(-scores, known=known, forbidden=problem.forbidden)
     objective = Objective(max(reached.values()), reached)
     values = list(reached.values())
     close = float(np.mean(np.isclose(values, max(values), rtol=1e-3)))
     found = describe(scores, partner, objective, known=known, agreement=close)
-    mean_x, mean_y = x.mean(0), y.mean(0)
+    mean_x, mean_y = (
+        np.average(rows, axis=0, weights=weight)
+        for rows, weight in zip((x, y), problem.weights, strict=True)
+    )
     rows = np.flatnonzero(partner >= 0)
     linear = np.linalg.pinv(x[rows] - mean_x) @ (y[partner[rows]] - mean_y)
     return Alignment(
@@ -166,116 +230,41 @@ def _align_small(
     )
 
 
-def _align_softly(
-    x: FloatArray,
-    y: FloatArray,
-    known: IntArray,
-    forbidden: IntArray,
-    similarity: FloatArray | None,
-    leave_out: bool,
-    sharp: SharpMatch,
-    rng: np.random.Generator,
+def _place_rest(
+    inner: Alignment, problem: Problem, rows_x: IntArray, rows_y: IntArray
 ) -> Alignment:
-    """The result when no partner is evident: maps from a soft plan, partners by their scores."""
-    rows_x, rows_y = _sample(len(x), known[:, 0], rng), _sample(len(y), known[:, 1], rng)
-    places = np.column_stack(
-        [np.searchsorted(rows_x, known[:, 0]), np.searchsorted(rows_y, known[:, 1])]
-    )
-    part = None if similarity is None else similarity[np.ix_(rows_x, rows_y)]
-    soft = align_soft(x[rows_x], y[rows_y], rng, known=places, similarity=part)
-    objective = Objective(max(soft.reached.values()), {**soft.reached, **_named(sharp)})
-    everything = len(rows_x) == len(x) and len(rows_y) == len(y)
-    if leave_out:  # nothing stood out, so nothing is claimed
-        partner = np.full(len(x), -1, dtype=np.int64)
-        partner[known[:, 0]] = known[:, 1]
-    elif everything:
-        scores: FloatArray = soft.scores
-        if similarity is not None:
-            scores = scores + similarity.std() ** -1 * (similarity - similarity.mean())
-        partner = assign(-scores.astype(np.float64), known=known, forbidden=forbidden)
-    else:
-        partner = _assign_mapped(soft, x, y, known, forbidden)
-    found = _describe_soft(soft, partner, objective, known, x, y, everything)
-    return Alignment(found, soft.embed_x, soft.embed_y, soft.kind)
+    """The alignment of the rows that count, with the others given what those leave over."""
+    found, n_x, n_y = inner.match, len(problem.x), len(problem.y)
+    partner = np.full(n_x, -1, dtype=np.int64)
+    partner[rows_x] = np.where(found.partner >= 0, rows_y[found.partner], -1)
+    partner[np.isin(partner, problem.known[:, 1])] = -1
+    partner[problem.known[:, 0]] = problem.known[:, 1]
+    placed = partner < 0
+    if not problem.leave_out:
+        barred = set(map(tuple, problem.forbidden.tolist()))
 
+        def cost(rows: IntArray, columns: IntArray) -> NDArray[np.float64]:
+            scores = inner.score_matrix(problem.x[rows], problem.y[columns])
+            block = -np.asarray(scores, dtype=np.float64)
+            for row, column in barred:
+                block[np.ix_(rows == row, columns == column)] = 1e12
+            return block
 
-def _named(sharp: SharpMatch) -> dict[str, float]:
-    return {f"sharp, {name}": value for name, value in sharp.tried.items()}
-
-
-def _sample(n: int, needed: IntArray, rng: np.random.Generator) -> IntArray:
-    """At most SOFT_ROWS rows out of n, in order, those needed among them."""
-    if n <= SOFT_ROWS:
-        return np.arange(n)
-    rest = rng.permutation(np.setdiff1d(np.arange(n), needed))
-    return np.sort(np.concatenate([needed, rest[: max(0, SOFT_ROWS - len(needed))]]))
-
-
-def _assign_mapped(
-    soft: SoftAlignment, x: FloatArray, y: FloatArray, known: IntArray, forbidden: IntArray
-) -> IntArray:
-    """Partners of all rows by nearest candidates under the maps; no n x n array."""
-    left, right = soft.embed_x(x), soft.embed_y(y)
-    near, score = top_k(left, right, min(20, len(y)), metric="inner", use_faiss=True)
-    partner = assign_sparse(
-        near, -score.astype(np.float64), len(y), known=known, forbidden=forbidden
-    )
-    return complete(partner, len(y), lambda r, c: -(left[r] @ right[c].T))
-
-
-def _describe_soft(
-    soft: SoftAlignment,
-    partner: IntArray,
-    objective: Objective,
-    known: IntArray,
-    x: FloatArray,
-    y: FloatArray,
-    everything: bool,
-) -> Match:
-    """Confidence by the plan's peak, runner-up and margin by score."""
-    n_x, n_y = len(x), len(y)
-    every = np.arange(n_x)
-    if everything:
-        scores = soft.scores
-        two = np.argsort(-scores, axis=1, kind="stable")[:, :2] if n_y < 3 else _top_two(scores)
-        near, best = two, np.take_along_axis(scores, two, axis=1)
-        own = scores[every, np.maximum(partner, 0)]
-        mass = np.maximum(soft.plan.sum(axis=1), 1e-30)
-        peak = soft.plan[every, np.maximum(partner, 0)] / mass
-    else:
-        left, right = soft.embed_x(x), soft.embed_y(y)
-        near, best = top_k(left, right, min(2, n_y), metric="inner", use_faiss=True)
-        own = np.einsum("ij,ij->i", left, right[np.maximum(partner, 0)])
-        peak = np.zeros(n_x)
-    first_is_partner = near[:, 0] == partner
-    last = near.shape[1] - 1
-    runner_up = np.where(first_is_partner, near[:, last], near[:, 0])
-    other = np.where(first_is_partner, best[:, last], best[:, 0])
-    left_out = partner < 0
-    trust = soft.agreement if soft.gap > 0 else 0.0
-    confidence = np.where(left_out, 0.0, np.minimum(SURE, trust * peak))
-    return Match(
+        partner = complete(partner, n_y, cost)
+        for row, column in barred:  # nothing else was free for it
+            partner[row] = -1 if partner[row] == column else partner[row]
+    runner_up = np.full(n_x, -1, dtype=np.int64)
+    runner_up[rows_x] = np.where(found.runner_up >= 0, rows_y[found.runner_up], -1)
+    confidence, margin = np.zeros(n_x), np.full(n_x, np.nan)
+    confidence[rows_x], margin[rows_x] = found.confidence, found.margin
+    confidence[placed] = 0.0
+    margin[placed] = np.nan
+    whole = replace(
+        found,
         partner=partner,
-        confidence=certain(confidence, known),
-        objective=objective,
-        runner_up=runner_up.astype(np.int64),
-        margin=np.where(left_out, np.nan, own - other).astype(np.float64),
+        confidence=certain(confidence, problem.known),
+        runner_up=runner_up,
+        margin=margin,
         n_y=n_y,
-        agreement=soft.agreement,
-        gap=soft.gap,
-        trusted=_vouched(soft),
     )
-
-
-def _vouched(soft: SoftAlignment) -> bool:
-    """Whether gap and agreement are such as wrong or unrelated geometries did not reach."""
-    if soft.kind == "self-learned":
-        return soft.gap >= CONFIRMED_GAP
-    return soft.gap >= TRUSTED_GAP and soft.agreement >= TRUSTED_AGREEMENT
-
-
-def _top_two(scores: FloatArray) -> IntArray:
-    """The two best columns of each row, best first."""
-    two = np.argpartition(-scores, 1, axis=1)[:, :2]
-    values = np.take_along_axis(scores, two, axis=1)
-    return np.take_along_axis(two, np.argsort(-values, axis=1, kind="stable"), axis=1)
+    return replace(inner, match=whole)

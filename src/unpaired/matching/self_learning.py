@@ -88,7 +88,7 @@ def self_learn(
         power: Power of the singular values in the map.
         patience: Rounds without improvement before more candidates are shown, or the end.
         max_iter: Rounds at most.
-        least_mutual: Give up after 30 rounds when the mutual share is still below this.
+        least_mutual: Give up after 10 or 30 rounds when the mutual share is still below this.
     """
     left_x, left_y = zx.astype(np.float32), zy.astype(np.float32)
     best, since = -np.inf, 0
@@ -101,7 +101,7 @@ def self_learn(
             if keep >= 1.0:
                 break
             keep, since = min(1.0, 2.0 * keep), 0
-        if step == 30 and mutual_share(scores) < least_mutual:
+        if step in (10, 30) and mutual_share(scores) < least_mutual:
             break
         seen = scores
         if keep < 1.0:

@@ -7,7 +7,7 @@ the answer is not trusted, and says so.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,9 +15,24 @@ import numpy as np
 from unpaired.matching.assignment import assign_sparse, complete
 from unpaired.matching.neighbors import Float32, Index, search_cells
 from unpaired.matching.partial import fit_chooser
-from unpaired.matching.sharp_refine import Fitted, Pairing, fit_map, pair_spaces, refine_rotation
-from unpaired.matching.sharp_starts import axis_start, profile_start, soft_refine
-from unpaired.matching.spaces import Float, nystrom_space, principal_space, weighted_rotation
+from unpaired.matching.sharp_refine import (
+    Fitted,
+    Pairing,
+    draw_landmarks,
+    fit_map,
+    pair_spaces,
+    refine_rotation,
+    rotation_map,
+)
+from unpaired.matching.sharp_starts import axis_start, profile_start, rotation_between, soft_refine
+from unpaired.matching.spaces import (
+    Float,
+    nystrom_space,
+    principal_space,
+    square_distances,
+    weighted_rotation,
+)
+from unpaired.matching.weighing import Weights, repeated
 from unpaired.types import FloatArray, IntArray
 
 MIN_ROWS = 50
@@ -26,6 +41,8 @@ CLEAR = 0.3
 """A start is taken at once when its mean contrast (nearest against runner-up) exceeds this."""
 STAND_OUT = 4.0
 """Otherwise it must exceed by this factor what a random rotation and other starts reach."""
+HOPELESS = 2.0
+"""A later start is given up when it stays below this many times a random rotation's contrast."""
 RANK = 64
 N_QUERIES = 2000
 N_CANDIDATES = 6
@@ -55,6 +72,29 @@ class SharpMatch:
     trusted: bool
 
 
+@dataclass(frozen=True, eq=False)
+class SharpSearch:
+    """The best start after refinement, what every start reached, and whether it can be trusted."""
+
+    pairing: Pairing
+    fitted: Fitted
+    tried: dict[str, float]
+    null_contrast: float | None
+    trusted: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Guess:
+    """Rows of x and of y that may belong together, to start from: never more than tried."""
+
+    name: str
+    left: FloatArray
+    """(k, d_x) raw rows of x, or means of such rows."""
+    right: FloatArray
+    """(k, d_y) their partners, likewise."""
+    weight: FloatArray
+
+
 def match_sharp(
     x: FloatArray,
     y: FloatArray,
@@ -80,31 +120,75 @@ def match_sharp(
         leave_out: Leave rows out (-1) whose match is more probably a stranger than a partner; all
             of them when the answer is not trusted.
     """
+    found = search_sharp(x, y, rng, known=known)
+    return read_sharp(found, known=known, forbidden=forbidden, leave_out=leave_out)
+
+
+def search_sharp(
+    x: FloatArray,
+    y: FloatArray,
+    rng: np.random.Generator,
+    *,
+    known: IntArray | None = None,
+    guesses: Sequence[Guess] = (),
+    weights: Weights = (None, None),
+) -> SharpSearch:
+    """The map between the sides that makes partners most evident, from the first start that does.
+
+    After the first failure every later start is tried on a quarter of the queries first, and given
+    up when it stays near what a random rotation reaches on them.
+    """
     query = rng.permutation(len(x))
     few, many = np.sort(query[:N_QUERIES]), query[: 4 * N_QUERIES]
+    fewest = few[::4] if len(few) >= 4 * MIN_ROWS else few
     tried: dict[str, float] = {}
     best: tuple[Pairing, Fitted] | None = None
     null: float | None = None
+    floors: dict[int, float] = {}
     trusted = False
-    for name, pairing, guess in _starts(x, y, rng, known):
-        rotation, contrast = refine_rotation(pairing, guess, few)
-        if contrast > CLEAR:
-            fitted = fit_map(pairing, rotation, few, rng, min_gain=0.01)
+    for name, pairing, guess in _starts(x, y, rng, known, guesses, weights):
+        hopeless = False
+        if null is not None and len(fewest) < len(few):
+            if id(pairing) not in floors:
+                floors[id(pairing)] = _floor(pairing, fewest)
+            rotation, contrast = refine_rotation(pairing, guess, fewest, n_rounds=10)
+            hopeless = contrast < HOPELESS * floors[id(pairing)]
+        if not hopeless:
+            rotation, contrast = refine_rotation(pairing, guess, few)
+        if contrast <= CLEAR and null is None:
+            null = _null_contrast(pairing, few, rng)
+        landmarks = draw_landmarks(pairing, rng)
+        if hopeless:
+            fitted = rotation_map(rotation, contrast)
+        elif contrast > CLEAR or null is None:
+            fitted = fit_map(pairing, rotation, few, landmarks, min_gain=0.01)
         else:
-            null = _null_contrast(pairing, few, rng) if null is None else null
             promising = contrast > 1.2 * null  # of what wrong rotations reach
-            fitted = fit_map(pairing, rotation, many if promising else few, rng, min_gain=0.002)
+            rows = many if promising else few
+            fitted = fit_map(pairing, rotation, rows, landmarks, min_gain=0.002)
         if best is None or fitted.contrast > best[1].contrast:
             best = (pairing, fitted)
-        trusted = _stands_out(fitted.contrast, null, list(tried.values()))
+        trusted = not hopeless and _stands_out(fitted.contrast, null, list(tried.values()))
         tried[name] = fitted.contrast
         if trusted:
             break
     assert best is not None  # there is always a first start
-    pairing, fitted = best
+    return SharpSearch(*best, tried, null, trusted)
+
+
+def read_sharp(
+    found: SharpSearch,
+    *,
+    known: IntArray | None = None,
+    forbidden: IntArray | None = None,
+    leave_out: bool = False,
+) -> SharpMatch:
+    """Partners, confidence and maps of a search; arguments as for ``match_sharp``."""
+    pairing, fitted, trusted = found.pairing, found.fitted, found.trusted
+    n_x, n_y = len(pairing.x), len(pairing.y)
     moved = fitted.apply(pairing.x)
     near, square = search_cells(
-        pairing.cells, moved, max(3, min(N_CANDIDATES, len(y))), n_probes=N_PROBES
+        pairing.cells, moved, max(3, min(N_CANDIDATES, n_y)), n_probes=N_PROBES
     )
     distance = np.sqrt(np.where(near < 0, np.inf, square).astype(np.float64))
     # Sure rows first: a row bids only as far as its match stays more probable than a stranger.
@@ -113,18 +197,18 @@ def match_sharp(
     partner = assign_sparse(
         near,
         np.where(near < 0, 0.0, np.square(distance)),
-        len(y),
+        n_y,
         known=known,
         forbidden=forbidden,
         skip_cost=np.square(chooser.limit(second)),
     )
     if leave_out and not trusted:
-        partner = np.full(len(x), -1, dtype=np.int64)
+        partner = np.full(n_x, -1, dtype=np.int64)
     elif not leave_out:
         partner = _complete(partner, moved, pairing.y, forbidden)
     runner_up, matched, other = _compare(partner, near, distance, moved, pairing.y)
     rows = np.flatnonzero(np.isfinite(matched) & np.isfinite(other))
-    confidence = np.zeros(len(x))
+    confidence = np.zeros(n_x)
     confidence[rows] = trusted * chooser.probability(matched[rows], other[rows])
     return SharpMatch(
         partner=partner,
@@ -133,29 +217,64 @@ def match_sharp(
         margin=np.where(partner >= 0, other - matched, np.nan),
         embed_x=lambda rows: fitted.apply(pairing.transform_x(rows)),
         embed_y=lambda rows: pairing.transform_y(rows),
-        tried=tried,
-        null_contrast=null,
+        tried=found.tried,
+        null_contrast=found.null_contrast,
         stranger_share=chooser.stranger_share,
         trusted=trusted,
     )
 
 
 def _starts(
-    x: FloatArray, y: FloatArray, rng: np.random.Generator, known: IntArray | None
+    x: FloatArray,
+    y: FloatArray,
+    rng: np.random.Generator,
+    known: IntArray | None,
+    guesses: Sequence[Guess],
+    weights: Weights,
 ) -> Iterator[tuple[str, Pairing, Float]]:
     """Named rotations to refine, cheapest first; later ones are computed only when asked for."""
-    linear = pair_spaces(principal_space(x, RANK), principal_space(y, RANK), rng)
+    weight_x, weight_y = weights
+    linear = pair_spaces(
+        principal_space(x, RANK, weight=weight_x),
+        principal_space(y, RANK, weight=weight_y),
+        rng,
+        weight_x,
+        weight_y,
+    )
     if known is not None and len(known) >= 4:
         pairs = (linear.x[known[:, 0]], linear.y[known[:, 1]], np.ones(len(known)))
         yield "known pairs", linear, weighted_rotation(*pairs)
-    yield "axes", linear, axis_start(linear.x, linear.y)
+    for guess in guesses:
+        points = [
+            np.asarray(place(rows), dtype=np.float32)
+            for place, rows in (
+                (linear.transform_x, guess.left),
+                (linear.transform_y, guess.right),
+            )
+        ]
+        yield (
+            guess.name,
+            linear,
+            rotation_between(points[0], points[1], guess.weight.astype(np.float64)),
+        )
+    # A row of weight w stands w times among the rows that starts are made from.
+    counted_x, counted_y = repeated(weight_x, len(x), rng), repeated(weight_y, len(y), rng)
+    left, right = linear.x[counted_x], linear.y[counted_y]
+    yield "axes", linear, axis_start(left, right)
     for trial, heat in enumerate((0.05, 0.02)):
-        guess = profile_start(linear.x, linear.y, rng, temperature=heat)
-        yield f"profiles {trial}", linear, soft_refine(linear.x, linear.y, guess, rng)
-    kernel = pair_spaces(nystrom_space(x, RANK, rng), nystrom_space(y, RANK, rng), rng)
+        rotation = profile_start(left, right, rng, temperature=heat)
+        yield f"profiles {trial}", linear, soft_refine(left, right, rotation, rng)
+    kernel = pair_spaces(
+        nystrom_space(x, RANK, rng, weight=weight_x),
+        nystrom_space(y, RANK, rng, weight=weight_y),
+        rng,
+        weight_x,
+        weight_y,
+    )
+    left, right = kernel.x[counted_x], kernel.y[counted_y]
     for trial, heat in enumerate((0.05, 0.02)):
-        guess = profile_start(kernel.x, kernel.y, rng, temperature=heat)
-        yield f"kernel {trial}", kernel, soft_refine(kernel.x, kernel.y, guess, rng)
+        rotation = profile_start(left, right, rng, temperature=heat)
+        yield f"kernel {trial}", kernel, soft_refine(left, right, rotation, rng)
 
 
 def _stands_out(contrast: float, null: float | None, others: list[float]) -> bool:
@@ -170,7 +289,15 @@ def _null_contrast(pairing: Pairing, query: Index, rng: np.random.Generator) -> 
     size = pairing.x.shape[1]
     rotation = np.linalg.qr(rng.normal(size=(size, size)))[0]
     rotation, contrast = refine_rotation(pairing, rotation, query)
-    return max(contrast, fit_map(pairing, rotation, query, rng, min_gain=0.002).contrast)
+    landmarks = draw_landmarks(pairing, rng)
+    return max(contrast, fit_map(pairing, rotation, query, landmarks, min_gain=0.002).contrast)
+
+
+def _floor(pairing: Pairing, fewest: Index) -> float:
+    """The contrast that a random rotation, always the same, reaches on the fewest queries."""
+    size = pairing.x.shape[1]
+    rotation = np.linalg.qr(np.random.default_rng(0).normal(size=(size, size)))[0]
+    return refine_rotation(pairing, rotation, fewest, n_rounds=10)[1]
 
 
 def _compare(
@@ -193,7 +320,7 @@ def _complete(partner: Index, moved: Float32, target: Float32, forbidden: IntArr
     barred = set(map(tuple, forbidden.tolist())) if forbidden is not None else set()
 
     def cost(rows: Index, columns: Index) -> Float:
-        block = _block(moved[rows], target[columns])
+        block = square_distances(moved[rows], target[columns])
         for row, column in barred:
             block[np.ix_(rows == row, columns == column)] = 1e12
         return block
@@ -203,9 +330,3 @@ def _complete(partner: Index, moved: Float32, target: Float32, forbidden: IntArr
         if full[row] == column:
             full[row] = -1
     return full
-
-
-def _block(a: Float32, b: Float32) -> Float:
-    """Squared distances of one block."""
-    square = (a * a).sum(axis=1)[:, None] + (b * b).sum(axis=1) - 2 * (a @ b.T)
-    return np.asarray(np.maximum(square, 0), dtype=np.float64)

@@ -17,6 +17,7 @@ from unpaired.matching.spaces import (
     ridge_map,
     weighted_rotation,
 )
+from unpaired.types import FloatArray
 
 ScoreMap = Callable[[Float32], Float32]
 """Maps scores of x, (n, r), into the score space of y, (n, r)."""
@@ -32,6 +33,22 @@ class Pairing:
     transform_x: Transform
     transform_y: Transform
     """Raw rows of a side -> its scores."""
+    weight_x: FloatArray | None = None
+    weight_y: FloatArray | None = None
+    """How much each row counts; None = all alike."""
+
+    def weigh(self, value: Float, query: Index, near: Index) -> Float:
+        """The values of queries times the weights of the pairs they make with `near`."""
+        if self.weight_x is not None:
+            value = value * self.weight_x[query]
+        return value if self.weight_y is None else value * self.weight_y[near]
+
+    def mean(self, value: Float, query: Index, near: Index) -> float:
+        """The mean of the values of queries, each pair counted by its weight."""
+        if self.weight_x is None and self.weight_y is None:
+            return float(value.mean())
+        total = float(self.weigh(np.ones(len(query)), query, near).sum())
+        return float(self.weigh(value, query, near).sum()) / max(total, 1e-300)
 
 
 @dataclass(frozen=True)
@@ -43,7 +60,13 @@ class Fitted:
     contrast: float
 
 
-def pair_spaces(x: Space, y: Space, rng: np.random.Generator) -> Pairing:
+def pair_spaces(
+    x: Space,
+    y: Space,
+    rng: np.random.Generator,
+    weight_x: FloatArray | None = None,
+    weight_y: FloatArray | None = None,
+) -> Pairing:
     """Both score sets cut to the smaller rank, with cells over y."""
     size = min(x.scores.shape[1], y.scores.shape[1])
     right = np.ascontiguousarray(y.scores[:, :size])
@@ -53,6 +76,8 @@ def pair_spaces(x: Space, y: Space, rng: np.random.Generator) -> Pairing:
         build_cells(right, rng),
         lambda rows: np.asarray(x.transform(rows)[:, :size], dtype=np.float32),
         lambda rows: np.asarray(y.transform(rows)[:, :size], dtype=np.float32),
+        weight_x,
+        weight_y,
     )
 
 
@@ -66,18 +91,32 @@ def refine_rotation(
     """
     source = pairing.x[query]
     last: Index | None = None
-    contrast = np.zeros(len(query))
+    reached = 0.0
     for _ in range(n_rounds):
         near, contrast = nearest(pairing, source @ rotation)
+        reached = pairing.mean(contrast, query, near)
         if last is not None and (near == last).mean() > 0.9995:
             break
         last = near
-        rotation = weighted_rotation(source, pairing.y[near], contrast + 1e-3)
-    return rotation, float(contrast.mean())
+        weight = pairing.weigh(contrast + 1e-3, query, near)
+        rotation = weighted_rotation(source, pairing.y[near], weight)
+    return rotation, reached
+
+
+def rotation_map(rotation: Float, contrast: float) -> Fitted:
+    """A rotation as a map, with the contrast it reached."""
+    start = rotation.astype(np.float32)
+    return Fitted(lambda rows: np.asarray(rows @ start, dtype=np.float32), "rotation", contrast)
+
+
+def draw_landmarks(pairing: Pairing, rng: np.random.Generator) -> Float32:
+    """At most 400 rows of x in their order, for the features of kernel maps."""
+    n_landmarks = min(400, len(pairing.x))
+    return pairing.x[np.sort(rng.choice(len(pairing.x), n_landmarks, replace=False))]
 
 
 def fit_map(
-    pairing: Pairing, rotation: Float, query: Index, rng: np.random.Generator, *, min_gain: float
+    pairing: Pairing, rotation: Float, query: Index, landmarks: Float32, *, min_gain: float
 ) -> Fitted:
     """The map with the best contrast on held-out rows: rotation, linear, or Gaussian features.
 
@@ -85,14 +124,13 @@ def fit_map(
     rises by `min_gain`.
     """
     fit, held = query[: len(query) // 2], query[len(query) // 2 :]
-    start = rotation.astype(np.float32)
+    rotate = rotation_map(rotation, 0.0).apply
 
-    def rotate(rows: Float32) -> Float32:
-        return np.asarray(rows @ start, dtype=np.float32)
+    def held_out(apply: ScoreMap) -> float:
+        near, contrast = nearest(pairing, apply(pairing.x[held]))
+        return pairing.mean(contrast, held, near)
 
-    best = Fitted(rotate, "rotation", float(nearest(pairing, rotate(pairing.x[held]))[1].mean()))
-    n_landmarks = min(400, len(pairing.x))
-    landmarks = pairing.x[np.sort(rng.choice(len(pairing.x), n_landmarks, replace=False))]
+    best = Fitted(rotate, "rotation", held_out(rotate))
     features = gaussian_features(landmarks.astype(np.float64), 1.0)
 
     def widen(rows: Float32) -> Float:
@@ -111,9 +149,9 @@ def fit_map(
         for _ in range(3):
             near, contrast = nearest(pairing, best.apply(pairing.x[fit]))
             target = pairing.y[near].astype(np.float64)
-            weight = np.square(contrast + 1e-3)
+            weight = pairing.weigh(np.square(contrast + 1e-3), fit, near)
             apply = _ridge_apply(expand, pairing.x[fit], target, weight, ridge)
-            value = float(nearest(pairing, apply(pairing.x[held]))[1].mean())
+            value = held_out(apply)
             if value < best.contrast + min_gain:
                 break
             best = Fitted(apply, kind, value)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from unpaired.matching.neighbors import Float32, Index
 from unpaired.matching.sinkhorn import sinkhorn
-from unpaired.matching.spaces import Float, weighted_rotation
+from unpaired.matching.spaces import Float, square_distances, weighted_rotation
 
 
 def axis_start(x: Float32, y: Float32, *, n_quantiles: int = 128) -> Float:
@@ -44,7 +43,7 @@ def profile_start(
     profile_x, profile_y = _profiles(x, pick_x, rng), _profiles(y, pick_y, rng)
     both = np.vstack([profile_x, profile_y])
     spread = both.std(axis=0) + 1e-12
-    cost = _square(profile_x / spread, profile_y / spread) / profile_x.shape[1]
+    cost = square_distances(profile_x / spread, profile_y / spread) / profile_x.shape[1]
     plan = sinkhorn(cost, temperature, max_iter=60)
     return _rotation_of_plan(x[pick_x], y[pick_y], plan)
 
@@ -66,7 +65,7 @@ def soft_refine(
         pick_x = rng.choice(len(x), min(n_rows, len(x)), replace=False)
         pick_y = rng.choice(len(y), min(n_rows, len(y)), replace=False)
         moved, fixed = x[pick_x] @ rotation, y[pick_y]
-        plan = sinkhorn(_square(moved, fixed), temperature, max_iter=40)
+        plan = sinkhorn(square_distances(moved, fixed), temperature, max_iter=40)
         rotation = _rotation_of_plan(x[pick_x], fixed, plan)
     return rotation
 
@@ -87,12 +86,11 @@ def _rotation_of_plan(x: Float32, y: Float32, plan: Float) -> Float:
     """The rotation of least squares under a soft plan."""
     mass = plan.sum(axis=1)
     target = (plan @ y) / np.maximum(mass, 1e-300)[:, None]
-    rotation = weighted_rotation(x, target.astype(np.float32), mass)
+    return rotation_between(x, target.astype(np.float32), mass)
+
+
+def rotation_between(x: Float32, y: Float32, weight: Float) -> Float:
+    """The rotation of least squares from rows of x to the rows of y in the same places."""
+    rotation = weighted_rotation(x, y, weight)
     left, _, right = np.linalg.svd(rotation, full_matrices=False)  # plans shrink: drop the scale
     return np.asarray(left @ right)
-
-
-def _square(a: NDArray[np.floating], b: NDArray[np.floating]) -> Float:
-    """Squared distances between two samples."""
-    square = (a * a).sum(axis=1)[:, None] + (b * b).sum(axis=1) - 2 * (a @ b.T)
-    return np.asarray(np.maximum(square, 0), dtype=np.float64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import permutations
 
 import numpy as np
@@ -12,29 +13,43 @@ from unpaired.matching.frank_wolfe import frank_wolfe
 from unpaired.matching.kernelized_sorting import principal_start
 from unpaired.matching.solution import alignment, plan_of, uniform_plan
 from unpaired.matching.starts import signature_scores
+from unpaired.matching.weighing import Weights
 from unpaired.types import FloatArray, IntArray
 
 BRUTE_ROWS = 7
 
 
-def centred_gram(rows: FloatArray) -> FloatArray:
-    """Doubly centred Gaussian Gram matrix at the median bandwidth, of Frobenius norm 1."""
+def centred_gram(rows: FloatArray, weight: FloatArray | None = None) -> FloatArray:
+    """Doubly centred Gaussian Gram matrix at the median bandwidth, of Frobenius norm 1.
+
+    With weights, centred by weighted means, each entry counted by the weights of its two rows.
+    """
     distances = pdist(rows, "sqeuclidean")
     width = float(np.median(distances)) or float(distances.mean())
     gram = np.exp(-squareform(distances) / (2.0 * width))
-    gram = gram - gram.mean(0) - gram.mean(1)[:, None] + gram.mean()
+    if weight is None:
+        gram = gram - gram.mean(0) - gram.mean(1)[:, None] + gram.mean()
+    else:
+        mean = weight @ gram / weight.sum()
+        gram = gram - mean[None, :] - mean[:, None] + weight @ mean / weight.sum()
+        gram = weight[:, None] * gram * weight[None, :]
     return gram / max(float(np.linalg.norm(gram)), 1e-300)
 
 
 def match_small(
-    x: FloatArray, y: FloatArray, known: IntArray, similarity: FloatArray | None = None
+    x: FloatArray,
+    y: FloatArray,
+    known: IntArray,
+    similarity: FloatArray | None = None,
+    starts: Mapping[str, FloatArray] | None = None,
+    weights: Weights = (None, None),
 ) -> tuple[IntArray, FloatArray, dict[str, float]]:
     """Partner of each row of x, the scores behind it, and the CKA that each start reached.
 
-    Up to seven free rows on both sides all matchings are tried. ``similarity`` (n_x, n_y) adds a
-    start.
+    Up to seven free rows on both sides all matchings are tried. ``similarity`` and
+    ``starts`` (n_x, n_y) add a start each.
     """
-    gram_x, gram_y = centred_gram(x), centred_gram(y)
+    gram_x, gram_y = centred_gram(x, weights[0]), centred_gram(y, weights[1])
     n_x, n_y = len(x), len(y)
     plans = {
         "signatures": plan_of(assign(-signature_scores(gram_x, gram_y)), n_y),
@@ -43,6 +58,8 @@ def match_small(
     }
     if similarity is not None:
         plans["similarity"] = plan_of(assign(-similarity), n_y)
+    for name, plan in (starts or {}).items():
+        plans[name] = plan / max(float(plan.sum(axis=1).max()), float(plan.sum(axis=0).max()))
     found = {name: frank_wolfe(gram_x, gram_y, plan, known).partner for name, plan in plans.items()}
     if max(n_x, n_y) - len(known) <= BRUTE_ROWS:
         found["all matchings"] = _best_of_all(gram_x, gram_y, known)

@@ -8,7 +8,7 @@ geometries share by accident, except where most rows turn out to have a mutual p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -94,40 +94,49 @@ def align_soft(
     *,
     known: IntArray | None = None,
     similarity: FloatArray | None = None,
+    starts: Mapping[str, FloatArray] | None = None,
     same_items: bool = True,
 ) -> SoftAlignment:
     """Align the rows of x (n_x, d_x) and y (n_y, d_y), with no or few known pairs.
 
-    ``similarity`` (n_x, n_y) is side information that joins the profiles. Without ``same_items``
-    rows have no partners on the other side, and none are looked for by self-learning.
-    Cost O(n^2 (d + log n)).
+    ``similarity`` (n_x, n_y) is side information that joins the profiles. ``starts`` are plans
+    (n_x, n_y) tried beside the profiles: one is used if it reaches the largest dependence. Without
+    ``same_items`` rows have no partners on the other side, and none are looked for by
+    self-learning. Cost O(n^2 (d + log n)).
     """
     pool = {name: _build_view(name, x, y, rng) for name in VIEWS}
     pairs = known if known is not None and len(known) else None
     extra = None if similarity is None else standardise(similarity.astype(np.float32))
     rx, ry, local_pairs = _search_rows(len(x), len(y), pairs, rng)
     local_extra = None if extra is None else extra[np.ix_(rx, ry)]
-    entries = _search(pool, rx, ry, local_pairs, local_extra, rng)
+    plans = _scaled_plans(starts or {})
+    local = {name: plan[np.ix_(rx, ry)] for name, plan in plans.items()}
+    entries = _search(pool, rx, ry, local_pairs, local_extra, rng, local)
     winner, chosen = _choose(entries)
     views: list[Placed] = [pool[name] for name in chosen]
     if "half" in chosen:
         views += _companions(pool["half"], x, y, rng)
     coords = [view.coords for view in views]
     searched = [pool[name] for name in chosen]
-    if pairs is None:
+    given = plans.get(winner.kind)
+    if pairs is None and given is None:
         plan = _mean_plan(searched, extra)
         crosses = crosses_of(coords, plan)
     else:
-        near = pair_score([_directions(pool, name) for name in VIEWS], pairs)
         anchor = _with_extra(_anchor(searched), extra)
-        anchor = standardise(anchor + np.float32(PAIR_WEIGHT) * near)
-        start = crosses_of(coords, pin(sinkhorn(anchor.copy(), 0.25), pairs), pairs)
-        crosses, plan = refine(
-            coords, start, PAIR_TEMPERATURES, FINAL_POWER, anchor, PAIR_ANCHOR, pairs
-        )
+        schedule, weight = ((0.25,), 0.5) if pairs is None else (PAIR_TEMPERATURES, PAIR_ANCHOR)
+        if pairs is not None:
+            near = pair_score([_directions(pool, name) for name in VIEWS], pairs)
+            anchor = standardise(anchor + np.float32(PAIR_WEIGHT) * near)
+        first = sinkhorn(anchor.copy(), 0.25) if given is None else given
+        start = crosses_of(coords, pin(first, pairs), pairs)
+        crosses, plan = refine(coords, start, schedule, FINAL_POWER, anchor, weight, pairs)
     scores = joint_score(coords, crosses, FINAL_POWER)
-    agreement = _agreement(scores[np.ix_(rx, ry)], entries, chosen)
-    reached = {f"{e.view}, {e.kind} profile": e.dependence for e in entries}
+    agreement = _agreement(scores[np.ix_(rx, ry)], _peers(entries, winner), chosen)
+    reached = {
+        f"{e.view}, {e.kind}" + ("" if e.kind in plans else " profile"): e.dependence
+        for e in entries
+    }
     kind = "one round" if pairs is None else "known pairs"
 
     linear = pool["half"]
@@ -234,22 +243,31 @@ def _search(
     pairs: IntArray | None,
     extra: Single | None,
     rng: np.random.Generator,
+    plans: Mapping[str, Single],
 ) -> list[_Entry]:
-    """One refined finalist per view and profile, with its dependence and its gap."""
+    """One refined finalist per view and profile or plan, with its dependence and its gap."""
     union = _joined(list(pool.values()))
     entries = []
     for name, view in pool.items():
         small = [(view.coords[0][rx], view.coords[1][ry])]
         null = _null_dependence(small, rng)
-        for kind, profile in (("own", _joined([view])), ("joint", union)):
+        kinds = [("own", _joined([view])), ("joint", union), *((kind, union) for kind in plans)]
+        for kind, profile in kinds:
             anchor = _with_extra(profile_score(profile[0][rx], profile[1][ry]), extra)
-            start = crosses_of(small, pin(sinkhorn(anchor.copy(), 0.25), pairs), pairs)
+            first = plans[kind].copy() if kind in plans else sinkhorn(anchor.copy(), 0.25)
+            start = crosses_of(small, pin(first, pairs), pairs)
             crosses, plan = refine(small, start, SEARCH_TEMPERATURES, anchor=anchor, pairs=pairs)
             reached = dependence(small, crosses_of(small, plan))
             gap = (reached - null) / max(1.0 - null, 1e-9)
             scores = joint_score(small, crosses, FINAL_POWER)
             entries.append(_Entry(name, kind, reached, gap, scores))
     return entries
+
+
+def _scaled_plans(starts: Mapping[str, FloatArray]) -> dict[str, Single]:
+    """Plans with a sum of one; those that hold nothing here are left out."""
+    sums = {name: float(plan.sum()) for name, plan in starts.items()}
+    return {name: (p / sums[name]).astype(np.float32) for name, p in starts.items() if sums[name]}
 
 
 def _null_dependence(
@@ -270,13 +288,22 @@ def _choose(entries: Sequence[_Entry]) -> tuple[_Entry, list[str]]:
     that is left is the entry with the largest dependence.
     """
     chosen = []
-    for name in dict.fromkeys(entry.view for entry in entries):
-        own, joint = (entry.scores for entry in entries if entry.view == name)
+    profiles = [entry for entry in entries if entry.kind in ("own", "joint")]
+    for name in dict.fromkeys(entry.view for entry in profiles):
+        own, joint = (entry.scores for entry in profiles if entry.view == name)
         if disagreement(own, joint) + disagreement(joint, own) < 2 * UNSTEADY:
             chosen.append(name)
-    steady = [entry for entry in entries if entry.view in chosen]
-    winner = max(steady or entries, key=lambda entry: entry.dependence)
-    return winner, chosen or [winner.view]
+    steady = [entry for entry in profiles if entry.view in chosen]
+    winner = max(steady or profiles, key=lambda entry: entry.dependence)
+    best = max(entries, key=lambda entry: entry.dependence)
+    if best.kind not in ("own", "joint") and best.dependence > winner.dependence:
+        winner = best  # a start that was given
+    return winner, list(dict.fromkeys([winner.view, *chosen]))
+
+
+def _peers(entries: Sequence[_Entry], winner: _Entry) -> list[_Entry]:
+    """The entries that may speak: starts that were given and did not win have no say."""
+    return [e for e in entries if e.kind in ("own", "joint", winner.kind)]
 
 
 def _agreement(scores: Single, entries: Sequence[_Entry], chosen: Sequence[str]) -> float:

@@ -86,3 +86,25 @@ def check_gram(gram: FloatArray, name: str) -> FloatArray:
             f"{float(np.abs(array - array.T).max()):.3g}. Use (G + G.T) / 2 if that is intended."
         )
     return (array + array.T) / 2.0
+
+
+def check_grams(
+    gram_x: FloatArray, gram_y: FloatArray, start: FloatArray | None = None
+) -> tuple[FloatArray, FloatArray, FloatArray | None]:
+    """Both Gram matrices and the start plan of a solver, checked.
+
+    Gram matrices may be indefinite: each solver says what that means for it.
+
+    Raises:
+        InputError: when one is not square, finite and symmetric, or the start has another shape.
+    """
+    checked_x, checked_y = check_gram(gram_x, "gram_x"), check_gram(gram_y, "gram_y")
+    if start is None:
+        return checked_x, checked_y, None
+    plan = np.asarray(start, dtype=np.float64)
+    if plan.shape != (len(checked_x), len(checked_y)) or not np.isfinite(plan).all():
+        raise InputError(
+            f"start must be a finite plan of shape ({len(checked_x)}, {len(checked_y)}): it has "
+            f"shape {plan.shape}. Make one from partners with plan_of."
+        )
+    return checked_x, checked_y, plan

@@ -23,17 +23,25 @@ class Space:
     transform: Transform
 
 
-def principal_space(rows: NDArray[np.floating], rank: int, *, keep: float = 0.9999) -> Space:
+def principal_space(
+    rows: NDArray[np.floating],
+    rank: int,
+    *,
+    keep: float = 0.9999,
+    weight: NDArray[np.floating] | None = None,
+) -> Space:
     """Principal-component scores with at most `rank` axes that hold a share `keep` of variance.
 
-    Cost O(n d^2); nothing larger than the input is formed.
+    A row of weight w counts as w rows. Cost O(n d^2); nothing larger than the input is formed.
     """
-    mean = rows.mean(axis=0, dtype=np.float64)
+    total = len(rows) if weight is None else float(weight.sum())
+    mean = rows.mean(axis=0, dtype=np.float64) if weight is None else weight @ rows / total
     second = np.zeros((rows.shape[1], rows.shape[1]))
     for start in range(0, len(rows), 8192):
         part = rows[start : start + 8192] - mean
-        second += part.T @ part
-    values, vectors = np.linalg.eigh(second / len(rows))
+        counted = part if weight is None else part * weight[start : start + 8192, None]
+        second += counted.T @ part
+    values, vectors = np.linalg.eigh(second / total)
     values, vectors = np.maximum(values[::-1], 0), vectors[:, ::-1]
     share = np.cumsum(values) / max(values.sum(), np.finfo(float).tiny)
     size = max(1, min(rank, int(np.searchsorted(share, keep)) + 1, len(values)))
@@ -53,17 +61,19 @@ def nystrom_space(
     *,
     n_landmarks: int = 600,
     bandwidth: float = 1.0,
+    weight: NDArray[np.floating] | None = None,
 ) -> Space:
     """Centred Gaussian-kernel scores of rank `rank` from a landmark sample (Nystrom factors).
 
     The width is `bandwidth` times the median distance between landmarks. K ~ scores @ scores.T up
-    to scale and centring, never formed; cost O(n n_landmarks (d + rank)).
+    to scale and centring, never formed; cost O(n n_landmarks (d + rank)). With weights a row of
+    weight w counts as w rows in centre and axes.
     """
     chosen = np.sort(rng.choice(len(rows), min(n_landmarks, len(rows)), replace=False))
     features = gaussian_features(np.asarray(rows[chosen], dtype=np.float64), bandwidth)
     sample = features(rows[chosen])
     raw = _in_blocks(features, rows, sample.shape[1])
-    inner = principal_space(raw, rank)
+    inner = principal_space(raw, rank, weight=weight)
 
     def transform(new: NDArray[np.floating]) -> NDArray[np.floating]:
         return inner.transform(features(new))
@@ -73,7 +83,7 @@ def nystrom_space(
 
 def gaussian_features(landmarks: Float, bandwidth: float) -> Transform:
     """The map to Nystrom features phi with phi(a).phi(b) ~ exp(-|a - b|^2 / (2 h^2))."""
-    square = _square_distances(landmarks, landmarks)
+    square = square_distances(landmarks, landmarks)
     off = square[np.triu_indices(len(square), 1)]
     width = bandwidth**2 * float(np.median(off)) if off.size else 1.0
     width = width or 1.0
@@ -83,7 +93,7 @@ def gaussian_features(landmarks: Float, bandwidth: float) -> Transform:
     root = vectors[:, good] / np.sqrt(values[good])
 
     def features(raw: NDArray[np.floating]) -> NDArray[np.floating]:
-        return np.asarray(np.exp(-0.5 * _square_distances(raw, landmarks) / width) @ root)
+        return np.asarray(np.exp(-0.5 * square_distances(raw, landmarks) / width) @ root)
 
     return features
 
@@ -108,7 +118,7 @@ def ridge_map(source: Float, target: Float, weight: Float, ridge: float) -> tupl
     return coef, mean_t - mean_s @ coef
 
 
-def _square_distances(a: NDArray[np.floating], b: NDArray[np.floating]) -> Float:
+def square_distances(a: NDArray[np.floating], b: NDArray[np.floating]) -> Float:
     """Squared Euclidean distances between two small sets of rows."""
     square = (a * a).sum(axis=1)[:, None] + (b * b).sum(axis=1) - 2 * (a @ b.T)
     return np.asarray(np.maximum(square, 0), dtype=np.float64)
