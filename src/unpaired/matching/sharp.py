@@ -158,7 +158,8 @@ def search_sharp(
         if contrast <= CLEAR and null is None:
             null = _null_contrast(pairing, few, rng)
         landmarks = draw_landmarks(pairing, rng)
-        if hopeless:
+        if hopeless and null is not None:  # fewer queries read higher: told in units of all
+            contrast *= null / max(floors[id(pairing)], 1e-12)
             fitted = rotation_map(rotation, contrast)
         elif contrast > CLEAR or null is None:
             fitted = fit_map(pairing, rotation, few, landmarks, min_gain=0.01)
