@@ -87,16 +87,12 @@ def resolve(preset: str, given: dict[str, Any]) -> Settings:
 
 def learner_config(dependence: str, settings: Settings) -> LearnerConfig:
     """The default learner's constants."""
-    closed = ClosedFormConfig()
-    steps = closed.temperatures
-    temperatures = (*steps[: settings.n_rounds], *steps[-1:] * (settings.n_rounds - len(steps)))
     return LearnerConfig(
-        replace(
-            closed,
+        ClosedFormConfig(
             n_components=settings.n_latent,
             ridge=settings.ridge,
             max_rank=settings.n_components,
-            temperatures=temperatures,
+            n_rounds=settings.n_rounds,
             soft_weight=settings.soft_weight,
         ),
         TowerConfig(

@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import normalize
@@ -42,8 +43,10 @@ class ClosedFormConfig:
     """Nystroem landmarks of each kernel."""
     max_rank: int = 600
     """Principal components kept of each view."""
-    temperatures: tuple[float, ...] = (0.8, 0.6, 0.5, 0.4, 0.3, 0.25, 0.2, 0.16, 0.13)
-    """Falling temperatures of the soft rounds, in standard deviations of the scores."""
+    n_rounds: int = 9
+    """Soft rounds."""
+    temperatures: tuple[float, float] = (0.8, 0.13)
+    """Of the first and the last round, in standard deviations of the scores; geometric between."""
     soft_weight: float = 0.4
     """Weight of a soft pair of full confidence against a known pair."""
     doubt: float = 0.1
@@ -191,12 +194,15 @@ def soft_rounds(
     maps = solve_maps(coordinates, known, n_known, config) if n_known else []
     sizes = [right.shape[1] for _, right in free]
     joint_y = torch.cat([right for _, right in free], 1)
-    for step, temperature in enumerate(config.temperatures if min(shape) else ()):
+    schedule = np.geomspace(*config.temperatures, config.n_rounds) if min(shape) else ()
+    for step, temperature in enumerate(schedule):
         if step == 0 and start is not None:
             plan = start
         else:
             blocks = _score_blocks(free, maps, config.plan_components)
-            plan = soft_plan(blocks, shape, temperature, config.n_candidates, balanced=balanced)
+            plan = soft_plan(
+                blocks, shape, float(temperature), config.n_candidates, balanced=balanced
+            )
         trust = trust_of(plan, config)
         partners = torch.split(plan.apply(joint_y) * trust[:, None], sizes, 1)
         n_pairs = n_known + float(trust.sum())
