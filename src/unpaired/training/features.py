@@ -69,7 +69,7 @@ def fit_features(
         far = gaps[gaps > NEAR]
         inverse_width = 1.0 / (2.0 * bandwidth * float(far.median() if len(far) else 1.0))
         scale, axes = torch.linalg.eigh(_lift(landmarks, landmarks, inverse_width))
-        keep = scale > 1e-4
+        keep = (scale > 1e-4).nonzero()[:, 0][-2 * max_rank :]  # the weakest are never used
         root = axes[:, keep] * (scale[keep] + 1e-4).rsqrt()
     sample = _lift(units[order[: max(SAMPLE_ROWS, 4 * n_landmarks)]], landmarks, inverse_width)
     sample = sample if root is None else sample @ root

@@ -33,8 +33,8 @@ SOFT_PAIRS = 4
 """Soft pairs of a row that networks learn from, at most."""
 N_TOWERS = 2
 """Pairs of networks, each on its own kernel features; their scores are averaged."""
-TOWER_LANDMARKS = 3000
-TOWER_RANK = 1000
+TOWER_LANDMARKS = 2500
+TOWER_RANK = 800
 TOWER_LATENT = 256
 TOWER_RIDGES = (1.5e-3, 5e-4)
 """Least ridge of the features of x and y, in units of the total variance."""
