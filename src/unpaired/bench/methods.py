@@ -6,7 +6,6 @@ import importlib
 import inspect
 import sys
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -38,17 +37,9 @@ class GeometricMatch:
         return self._alignment.score_matrix(x, y)
 
 
-def known_methods() -> dict[str, Maker]:
-    """Every method that has a name, registered ones first."""
-    own: dict[str, Maker] = {
-        "match": GeometricMatch,
-        "dmae": DMAE,
-        "dmae-smi": partial(DMAE, "smi"),
-        "dmae-ukta": partial(DMAE, "ukta"),
-    }
-    listed: dict[str, Maker] = getattr(registry, "methods", {})
-    taken = {_squash(name) for name in listed}
-    return {name: maker for name, maker in own.items() if _squash(name) not in taken} | listed
+OWN: dict[str, Maker] = {"match": GeometricMatch, "dmae": DMAE}
+NAMERS = ("dmae", "dmae-smi")
+"""Methods that name images as an UnsupervisedClassifier."""
 
 
 def get_method(name: str) -> Maker:
@@ -60,30 +51,30 @@ def get_method(name: str) -> Maker:
         InputError: when there is none.
     """
     if ":" not in name:
-        known = known_methods()
-        alike = {_squash(other): other for other in known}
-        return known[check_choice(alike.get(_squash(name), name), "method", known)]
+        names = [*OWN, *registry.methods]
+        alike = {_squash(other): other for other in names}
+        found = check_choice(alike.get(_squash(name), name), "method", names)
+        return OWN[found] if found in OWN else registry.methods[found]
     module, _, attribute = name.partition(":")
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)
     try:
-        found = importlib.import_module(module)
+        loaded = importlib.import_module(module)
     except ImportError as error:
         raise InputError(
             f'Method "{name}" must be module:Class that can be imported: {error}. Put the file '
             "into the folder you work in, or install its package."
         ) from error
-    if not callable(getattr(found, attribute, None)):
+    if not callable(getattr(loaded, attribute, None)):
         raise InputError(f'Method "{name}" must name a class: {module} has no "{attribute}".')
-    maker: Maker = getattr(found, attribute)
+    maker: Maker = getattr(loaded, attribute)
     return maker
 
 
 def least_pairs(name: str) -> int:
     """How many known pairs a method says it cannot begin without; 0 when it says nothing."""
-    maker = get_method(name)
-    return int(getattr(getattr(maker, "func", maker), "least_pairs", 0))
+    return int(getattr(get_method(name), "least_pairs", 0))
 
 
 def make_method(name: str, params: dict[str, Any], seed: int) -> Any:
@@ -98,15 +89,12 @@ def make_method(name: str, params: dict[str, Any], seed: int) -> Any:
 def make_classifier(name: str, params: dict[str, Any], seed: int) -> Any | None:
     """The classifier that names images by this method, or None for a method of two views.
 
-    DMAE becomes an UnsupervisedClassifier with the same dependence; a user's class that has a
-    ``predict`` is taken as a classifier with the same face.
+    DMAE-SMI becomes an UnsupervisedClassifier, whose groups maximise a mutual information too; a
+    user's class that has a ``predict`` is taken as a classifier with the same face.
     """
-    maker = get_method(name)
-    if maker is DMAE or getattr(maker, "func", None) is DMAE:
-        fixed = getattr(maker, "args", ())
-        params = {**({"dependence": fixed[0]} if fixed else {}), **params}
-        params |= getattr(maker, "keywords", {})
+    if _squash(name) in map(_squash, NAMERS):
         return _call(UnsupervisedClassifier, name, params, seed)
+    maker = get_method(name)
     return _call(maker, name, params, seed) if hasattr(maker, "predict") else None
 
 
