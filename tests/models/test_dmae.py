@@ -183,3 +183,98 @@ def test_divergence_is_reported_not_returned():
     x, y = two_views(60, np.random.default_rng(0))
     with pytest.raises(unpaired.ConvergenceError, match="Try a smaller learning_rate"):
         unpaired.DMAE(preset="paper", learning_rate=1e18, random_state=0).fit(x, y, "aligned")
+
+
+# The published method
+
+
+@pytest.mark.parametrize("dependence", sorted(MEASURES))
+def test_the_papers_preset_learns_saves_and_scores_by_its_ratio(dependence, tmp_path):
+    x, y = two_views(120, np.random.default_rng(0))
+    model = unpaired.DMAE(dependence, **FAST_PAPER, random_state=0)
+    model.fit(x[:90], y[:90], pairs="aligned")
+    model.save(tmp_path / "model")
+    scores = model.score_matrix(x[90:], y[90:])
+    np.testing.assert_allclose(
+        unpaired.load(tmp_path / "model").score_matrix(x[90:], y[90:]), scores, rtol=1e-5
+    )
+    assert np.isfinite(scores).all()
+    assert {"reconstruction_x", "reconstruction_y", "dependence", "rank_x"} <= set(
+        model.history_[-1]
+    )
+    np.testing.assert_array_equal(model.match_.partner, np.arange(90))
+
+
+@pytest.mark.parametrize("relation", ["one-to-one", "many-to-one"])
+def test_the_papers_preset_keeps_known_pairs(relation):
+    x, y = two_views(60, np.random.default_rng(0))
+    y = y if relation == "one-to-one" else y[:6]
+    known = [[0, 3], [1, 2], [7, 0]]
+    model = unpaired.DMAE("smi", **FAST_PAPER, relation=relation, random_state=0)
+    model.fit(x, y, pairs=known)
+    np.testing.assert_array_equal(model.match_.partner[[0, 1, 7]], [3, 2, 0])
+    np.testing.assert_array_equal(model.match_.confidence[[0, 1, 7]], 1.0)
+    assert model.match_.confidence.max() <= 1.0
+    assert len(model.trace_) >= 2
+
+
+def test_the_papers_constants_have_its_values():
+    from unpaired.models.presets import PRESETS
+
+    paper = PRESETS["paper"]
+    assert (paper.dependence_weight, paper.sum_penalty) == (0.7, 1.0)
+    assert paper.bandwidth_x**2 == pytest.approx(2.5)
+    assert paper.bandwidth_y**2 == pytest.approx(0.5)
+    assert len(paper.hidden) == 2  # and the latent layer: three encoding layers
+
+
+def test_collapsed_latents_are_told():
+    x, y = two_views(80, np.random.default_rng(0))
+    x = np.c_[1e3 * x[:, :1], 1e-3 * x[:, 1:]]  # all variance in one direction
+    with pytest.warns(unpaired.errors.CollapseWarning, match="latents of x collapsed"):
+        unpaired.DMAE("ukta", **FAST_PAPER, random_state=0).fit(x, y, pairs="aligned")
+
+
+# Scores without and with pairs
+
+
+def test_score_tells_a_good_model_from_a_bad_one():
+    rng = np.random.default_rng(0)
+    x, y = two_views(300, rng)
+    good = unpaired.DMAE(**FAST, random_state=0).fit(x[:200], y[:200], pairs="aligned")
+    wrong = np.column_stack([np.arange(200), rng.permutation(200)])
+    bad = unpaired.DMAE(**FAST, random_state=0).fit(x[:200], y[:200], pairs=wrong)
+    assert good.score(x[200:], y[200:], "aligned") > 0.95
+    assert bad.score(x[200:], y[200:], "aligned") < 0.7
+    shuffled = rng.permutation(100)
+    assert good.score(x[200:], y[200:][shuffled]) == pytest.approx(good.score(x[200:], y[200:]))
+    assert good.score(x[200:], y[200:]) > bad.score(x[200:], y[200:])
+
+
+def test_grid_search_chooses_without_labels():
+    from sklearn.model_selection import GridSearchCV
+
+    x, y = two_views(120, np.random.default_rng(0))
+    search = GridSearchCV(unpaired.DMAE(**FAST, random_state=0), {"ridge": [1e-3, 4.0]}, cv=2)
+    search.fit(x, y, pairs="aligned")
+    assert search.best_params_["ridge"] in (1e-3, 4.0)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
+def test_without_pairs_it_takes_over_what_the_engine_found():
+    rng = np.random.default_rng(5)
+    x = np.r_[rng.standard_normal((60, 6)), rng.standard_normal((60, 6)) + 3]
+    y = np.tanh(rng.permutation(x) @ rng.standard_normal((6, 5))) + rng.standard_normal((120, 5))
+    model = unpaired.DMAE(random_state=0).fit(x, y)
+    found = unpaired.match(x, y, random_state=unpaired._random.derive_seed(model.seed_, "match"))
+    np.testing.assert_array_equal(model.match_.partner, found.partner)
+    assert model.match_.trusted == found.trusted
+    assert np.isfinite(model.score_matrix(x, y)).all()
+
+
+def test_a_start_of_ones_own_is_checked_and_used():
+    x, y = two_views(60, np.random.default_rng(0))
+    with pytest.raises(unpaired.InputError, match="start must hold a row of y"):
+        unpaired.DMAE(**FAST).fit(x, y, start=np.full(60, 99))
+    model = unpaired.DMAE(**FAST, random_state=0).fit(x, y, start=np.arange(60))
+    assert (model.match_.partner == np.arange(60)).mean() > 0.9

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -21,6 +21,11 @@ from unpaired.training.features import FeatureMap, fit_features
 from unpaired.training.soft_plan import SoftPlan, soft_plan
 
 BLOCK_ROWS = 2048
+RIDGE_FOLDS = 4
+RIDGE_FACTORS = (1.0, 0.1, 0.01)
+"""Ridges that are tried on known pairs, as multiples of the one given."""
+MAX_HELD = 2000
+"""Held-out pairs a ridge is judged on, at most, in each fold."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +106,7 @@ class Rows:
 Maps = list[tuple[Tensor, Tensor, Tensor]]
 
 
-def join(parts: Sequence[Tensor], width: int) -> Tensor:
+def join(parts: Sequence[Tensor], width: int | None = None) -> Tensor:
     """Unit rows of every part, cut to ``width``, side by side: products are mean cosines."""
     return torch.cat([normalize(part)[:, :width] for part in parts], 1) / math.sqrt(len(parts))
 
@@ -171,6 +176,55 @@ def solve_maps(
             )
         )
     return maps
+
+
+def choose_ridge(
+    coordinates: Sequence[Coordinates],
+    rows: Rows,
+    config: ClosedFormConfig,
+    generator: torch.Generator,
+) -> ClosedFormConfig:
+    """The config with the ridge that places held-out known pairs best.
+
+    Pairs are split by their rows of x into RIDGE_FOLDS parts; the error of a pair is the mean
+    share of other held-out rows that score above its partner, both ways. Another ridge than the
+    one given is taken when it is better by more than a standard error.
+    """
+    owners = torch.unique(rows.pairs[:, 0])
+    if len(owners) < 2 * RIDGE_FOLDS:
+        return config
+    part = torch.zeros(int(owners.max()) + 1, dtype=torch.int64, device=owners.device)
+    order = torch.randperm(len(owners), generator=generator).to(owners.device)
+    part[owners[order]] = torch.arange(len(owners), device=owners.device) % RIDGE_FOLDS
+    fold = part[rows.pairs[:, 0]]
+    errors = {}
+    for factor in RIDGE_FACTORS:
+        tried = replace(config, ridge=factor * config.ridge)
+        found = []
+        for number in range(RIDGE_FOLDS):
+            kept, held = fold != number, fold == number
+            pairs, weights = rows.pairs[kept], rows.weights[kept]
+            crosses = [cross_product(each, pairs, weights) for each in coordinates]
+            maps = solve_maps(coordinates, crosses, float(weights.sum()), tried)
+            found.append(_misplaced(coordinates, maps, rows.pairs[held][:MAX_HELD], config))
+        errors[factor] = torch.cat(found)
+    best = min(errors, key=lambda factor: float(errors[factor].mean()))
+    gain = errors[1.0] - errors[best]
+    if float(gain.mean()) <= float(gain.std()) / math.sqrt(len(gain)):
+        return config
+    return replace(config, ridge=best * config.ridge)
+
+
+def _misplaced(
+    coordinates: Sequence[Coordinates], maps: Maps, pairs: Tensor, config: ClosedFormConfig
+) -> Tensor:
+    """Share of the other pairs' rows that score above each pair's partner, both ways, (k,)."""
+    left = join([c.x[pairs[:, 0]] @ m[0] for c, m in zip(coordinates, maps, strict=True)])
+    right = join([c.y[pairs[:, 1]] @ m[1] for c, m in zip(coordinates, maps, strict=True)])
+    scores = left @ right.T
+    own = scores.diagonal()
+    above = (scores > own[:, None]).float().mean(1) + (scores > own[None, :]).float().mean(0)
+    return above / 2.0
 
 
 def soft_rounds(

@@ -8,7 +8,7 @@ known and soft pairs (``towers``); the score is the mean over all of these.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
@@ -17,6 +17,7 @@ from unpaired.training.closed_form import (
     ClosedFormConfig,
     Round,
     Rows,
+    choose_ridge,
     lay_out,
     soft_rounds,
     trust_of,
@@ -93,6 +94,9 @@ def learn(
         note({"dependence": found.dependence, "changed": changed, "confidence": confidence})
 
     coordinates = lay_out(x, y, config.closed_form, generator)
+    config = replace(
+        config, closed_form=choose_ridge(coordinates, rows, config.closed_form, generator)
+    )
     canonical = soft_rounds(
         coordinates, rows, config.closed_form, start=start, balanced=balanced, on_round=on_round
     )

@@ -1,0 +1,110 @@
+import numpy as np
+import pytest
+import torch
+
+from unpaired.math.eigen import canonical_maps
+from unpaired.training.closed_form import (
+    ClosedFormConfig,
+    Coordinates,
+    Rows,
+    choose_ridge,
+    lay_out,
+    pair_weights,
+    ridge_of,
+    soft_rounds,
+    solve_maps,
+)
+from unpaired.training.features import fit_features, principal_axes
+
+
+def generator():
+    return torch.Generator().manual_seed(0)
+
+
+def test_linear_coordinates_are_principal_components(rng):
+    rows = torch.tensor(rng.standard_normal((50, 6)))
+    found = fit_features(rows, max_rank=6, generator=generator())
+    z = found(rows)
+    units = torch.nn.functional.normalize(rows - rows.mean(0))
+    expected = torch.linalg.svdvals(units - units.mean(0)) ** 2 / 50
+    torch.testing.assert_close(found.variances, expected)
+    torch.testing.assert_close(z.T @ z / 50, torch.diag(expected), atol=1e-9, rtol=0)
+
+
+@pytest.mark.parametrize("shape", [(40, 5), (5, 40)])
+def test_principal_axes_of_tall_and_wide_rows(shape, rng):
+    rows = torch.tensor(rng.standard_normal(shape))
+    rows = rows - rows.mean(0)
+    variances, axes = principal_axes(rows)
+    lengths = torch.linalg.svdvals(rows) ** 2 / len(rows)
+    torch.testing.assert_close(variances[: len(lengths)], lengths, atol=1e-9, rtol=1e-9)
+    torch.testing.assert_close((rows @ axes).var(0, correction=0), variances, atol=1e-9, rtol=1e-9)
+
+
+def test_kernel_coordinates_give_the_kernel_when_all_rows_are_landmarks(rng):
+    rows = torch.tensor(rng.standard_normal((30, 4)))
+    found = fit_features(rows, max_rank=30, bandwidth=0.5, generator=generator())
+    units = torch.nn.functional.normalize(rows - rows.mean(0))
+    gaps = torch.cdist(units, units) ** 2
+    kernel = torch.exp(-found.inverse_width * gaps)
+    centred = kernel - kernel.mean(0) - kernel.mean(1, keepdim=True) + kernel.mean()
+    z = found(rows)
+    torch.testing.assert_close(z @ z.T, centred, atol=5e-3, rtol=0)
+
+
+def test_square_roots_only_where_nothing_is_negative(rng):
+    counts = torch.tensor(rng.poisson(3.0, size=(20, 4)).astype(float))
+    assert fit_features(counts, max_rank=4, generator=generator()).take_root
+    assert not fit_features(counts - 1.0, max_rank=4, generator=generator()).take_root
+
+
+def test_maps_agree_with_regularised_cca(rng):
+    x = torch.tensor(rng.standard_normal((80, 5)))
+    y = x[:, :4] @ torch.tensor(rng.standard_normal((4, 4))) + 0.1
+    part = lay_out(x, y, ClosedFormConfig(bandwidths=()), generator())[0]
+    config = ClosedFormConfig(bandwidths=(), ridge=8.0, linear_ridge=0.0)
+    map_x, map_y, values = solve_maps([part], [part.x.T @ part.y], 80.0, config)[0]
+    ridge = ridge_of(part.features_x, 80.0, config)
+    maps = canonical_maps(  # its ridges count in units of the mean variance
+        part.x,
+        part.y,
+        ridge_x=ridge * part.features_x.total_variance / float(part.features_x.variances.mean()),
+        ridge_y=ridge * part.features_y.total_variance / float(part.features_y.variances.mean()),
+        n_components=4,
+    )
+    torch.testing.assert_close(values, maps.correlations, atol=1e-6, rtol=1e-6)
+    torch.testing.assert_close(
+        part.x @ map_x @ map_y.T @ part.y.T,
+        part.x @ maps.map_x @ maps.map_y.T @ part.y.T,
+        atol=1e-5,
+        rtol=1e-5,
+    )
+
+
+def test_five_captions_of_an_image_count_as_one():
+    pairs = torch.tensor([[0, 0], [0, 1], [1, 2]])
+    assert pair_weights(pairs, 2, 3).tolist() == [0.5, 0.5, 1.0]
+    classes = torch.tensor([[0, 0], [1, 0], [1, 1]])
+    assert pair_weights(classes, 2, 2, many_to_one=True).tolist() == [1.0, 0.5, 0.5]
+
+
+def test_soft_rounds_find_the_rest_from_a_tenth(rng):
+    factors = rng.standard_normal((150, 6))
+    x = torch.tensor(factors @ rng.standard_normal((6, 12)), dtype=torch.float32)
+    order = rng.permutation(150)
+    y = torch.tensor((factors @ rng.standard_normal((6, 9)))[order], dtype=torch.float32)
+    truth = np.argsort(order)
+    pairs = torch.tensor(np.column_stack([np.arange(15), truth[:15]]))
+    free_y = torch.tensor(np.setdiff1d(np.arange(150), truth[:15]))
+    rows = Rows(pairs, torch.ones(15), torch.arange(15, 150), free_y)
+    config = ClosedFormConfig(n_landmarks=150, max_rank=60)
+    seen = []
+    coordinates: list[Coordinates] = lay_out(x, y, config, generator())
+    config = choose_ridge(coordinates, rows, config, generator())
+    assert config.ridge < ClosedFormConfig().ridge  # the views differ by a linear map alone
+    towers = soft_rounds(coordinates, rows, config, on_round=seen.append)
+    assert len(towers) == 2
+    assert len(seen) == config.n_rounds
+    found = free_y[seen[-1].plan.partners()].numpy()
+    assert (found == truth[15:]).mean() > 0.9
+    assert seen[-1].n_pairs > 15
