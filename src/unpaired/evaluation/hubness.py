@@ -30,7 +30,7 @@ def csls_scores(
     among the scores themselves, which looks at all queries at once; to use no test data, pass the
     ``nearest_mean`` of each row (n,) and each column (m,) against training rows.
 
-    >>> csls_scores(np.array([[1.0, 0.9], [0.0, 0.8]]), n_neighbours=1).argmax(0).tolist()
+    >>> csls_scores(np.array([[1.0, 0.9], [0.0, 0.85]]), n_neighbours=1).argmax(0).tolist()
     [0, 1]
     """
     of_x = nearest_mean(scores, n_neighbours) if hubness_x is None else np.asarray(hubness_x)
