@@ -32,8 +32,10 @@ INVERSE_PENALTY = 5.0
 """Inverse strength of the penalty of the classifier."""
 UNEVEN_SIZES = 0.4
 """Variation of group sizes around the labels above which free groups are not trusted."""
-NEIGHBOURS = 20
-"""Rows taken to be neighbours of a row, itself among them."""
+NEIGHBOURS = (5, 20)
+"""Fewest and most rows taken to be neighbours of a row, itself among them."""
+NEIGHBOUR_SHARE = 200
+"""One row in so many is a neighbour, between the two."""
 _GUESSED_ROWS = 2000
 
 
@@ -215,7 +217,8 @@ def group_rows(
     features: Floats, size: int, rng: np.random.Generator, n_rounds: int = 5
 ) -> tuple[SmoothSpace, Head]:
     """Return the smoothed space of the rows and the head that groups them, names unknown."""
-    k = max(1, min(NEIGHBOURS, len(features) // (2 * size)))
+    k = int(np.clip(len(features) // NEIGHBOUR_SHARE, *NEIGHBOURS))
+    k = max(1, min(k, len(features) // (2 * size)))
     space = smooth_features(features, n_neighbours=k)
     return space, find_head(space, size, rng, n_rounds=n_rounds)
 
