@@ -37,8 +37,8 @@ N_TOWERS = 2
 TOWER_LANDMARKS = 2500
 TOWER_RANK = 800
 TOWER_LATENT = 256
-TOWER_RIDGES = (1.5e-3, 5e-4)
-"""Least ridge of the features of x and y, in units of the total variance."""
+TOWER_RIDGES = (2.25, 0.75)
+"""Ridges of the networks' features of x and y, as multiples of the closed forms'."""
 DISTIL_RIDGE = 1e-3
 """Ridge of the maps that take over an alignment, in units of the total variance."""
 
@@ -101,11 +101,13 @@ def learn(
         coordinates, rows, config.closed_form, start=start, balanced=balanced, on_round=on_round
     )
     plan = rounds[-1].plan if rounds else None
+    n_pairs = max(rounds[-1].n_pairs if rounds else float(rows.weights.sum()), 1.0)
     parts = [Part(t.features_x, t.features_y, (t.map_x, t.map_y)) for t in canonical]
     if config.towers.n_epochs:
         pairs, weights = training_pairs(rows, plan, config.closed_form)
         parts += [
-            deepen(x, y, pairs, weights, config, seed + number, note) for number in range(N_TOWERS)
+            deepen(x, y, pairs, weights, n_pairs, config, seed + number, note)
+            for number in range(N_TOWERS)
         ]
     dependence = 0.5 * float((canonical[0].correlations ** 2).sum())
     space = build_space(
@@ -138,6 +140,7 @@ def deepen(
     y: Tensor,
     pairs: Tensor,
     weights: Tensor,
+    n_pairs: float,
     config: LearnerConfig,
     seed: int,
     on_epoch: Callable[[dict[str, float]], None],
@@ -147,9 +150,8 @@ def deepen(
     Inputs are whitened up to a ridge, with noise of the variance that the ridge stands for.
     """
     generator = torch.Generator().manual_seed(seed)
-    n_pairs = max(float(weights.sum()), 1.0)
     features, inputs, white, noise = [], [], [], []
-    for rows, least in zip((x, y), TOWER_RIDGES, strict=True):
+    for rows, factor in zip((x, y), TOWER_RIDGES, strict=True):
         found = fit_features(
             rows,
             max_rank=TOWER_RANK,
@@ -157,21 +159,22 @@ def deepen(
             n_landmarks=TOWER_LANDMARKS,
             generator=generator,
         )
-        ridge = max(least, config.closed_form.ridge / n_pairs)
-        factor = found.whitening(ridge)
+        ridge = factor * config.closed_form.ridge / n_pairs
+        scale = found.whitening(ridge)
         features.append(found)
-        inputs.append(found(rows) * factor)
-        white.append(factor)
-        noise.append((ridge * found.total_variance * factor**2).sqrt())
-    cross = (inputs[0][pairs[:, 0]] * weights[:, None]).T @ inputs[1][pairs[:, 1]] / n_pairs
-    left, values, right = torch.linalg.svd(cross, full_matrices=False)
+        inputs.append(found(rows) * scale)
+        white.append(scale)
+        noise.append((ridge * found.total_variance * scale**2).sqrt())
+    cross = (inputs[0][pairs[:, 0]] * weights[:, None]).T @ inputs[1][pairs[:, 1]]
+    mean = cross / weights.sum().clamp_min(1.0)
+    left, values, right = torch.linalg.svd(mean, full_matrices=False)
     k = min(TOWER_LATENT, config.closed_form.n_components)
-    scale = values[:k] ** config.closed_form.power
+    strength = values[:k] ** config.closed_form.power
     towers = train_towers(
         inputs[0],
         inputs[1],
         pairs,
-        (left[:, :k] * scale, right[:k].T * scale),
+        (left[:, :k] * strength, right[:k].T * strength),
         (noise[0], noise[1]),
         config.towers,
         config.objective,
