@@ -53,7 +53,7 @@ def cca_ridges(share: float) -> dict[str, float]:
     """Ridges of the opponent, in units of the mean variance, chosen on dev rows for each share."""
     if share < 0.1:
         return {"ridge_x": 10.0, "ridge_y": 10.0}
-    return {"ridge_x": 3.0, "ridge_y": 1.0}
+    return {"ridge_x": 2.0, "ridge_y": 0.64}
 
 
 def retrieval(seed: int, split: str, shares: tuple[float, ...]) -> Iterator[Record]:

@@ -69,7 +69,7 @@ class UnsupervisedClassifier(SavedEstimator):
             labels: (n,) class of each image, -1 = unknown; None when nothing is known.
             pool_images: Feature vectors of any other images, (k, d), such as photos of daily life;
                 with ``pool_texts`` they teach which directions of images and of words belong
-                together.
+                together. Coarse kinds only: they did not help on CIFAR-10.
             pool_texts: Vectors of sentences about such images, not paired with them, in the space
                 of one of the descriptions in ``class_vectors``.
             on_step: Called after each round with its entry of ``history_``.
