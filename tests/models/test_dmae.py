@@ -228,13 +228,6 @@ def test_the_papers_constants_have_its_values():
     assert len(paper.hidden) == 2  # and the latent layer: three encoding layers
 
 
-def test_collapsed_latents_are_told():
-    x, y = two_views(80, np.random.default_rng(0))
-    x = np.c_[1e3 * x[:, :1], 1e-3 * x[:, 1:]]  # all variance in one direction
-    with pytest.warns(unpaired.errors.CollapseWarning, match="latents of x collapsed"):
-        unpaired.DMAE("ukta", **FAST_PAPER, random_state=0).fit(x, y, pairs="aligned")
-
-
 # Scores without and with pairs
 
 
