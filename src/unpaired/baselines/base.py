@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -31,7 +32,7 @@ class Found:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class TwoViewMethod(SavedEstimator):
+class TwoViewMethod(SavedEstimator, ABC):
     """An estimator of two views that embeds rows of both in one space.
 
     A child is a dataclass whose fields are its parameters. It writes ``_fit``, which fills
@@ -96,13 +97,13 @@ class TwoViewMethod(SavedEstimator):
     def _check_params(self) -> None:
         """Raise InputError for a parameter that breaks a rule."""
 
+    @abstractmethod
     def _fit(self, x: FloatArray, y: FloatArray, known: IntArray) -> Found | None:
         """Fill ``_arrays`` from checked rows; return the matching when the method infers one."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _map(self, rows: FloatArray, view: int) -> FloatArray:
         """Embed checked rows of view 0 (x) or 1 (y); the caller scales them to unit length."""
-        raise NotImplementedError
 
     def _rebuild(self) -> None:
         """Build what is not an array (networks) anew from ``_arrays`` after loading."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,11 +45,11 @@ class LinearMethod(TwoViewMethod):
         centre, axes = self._arrays[f"centre.{name}"], self._arrays[f"axes.{name}"]
         return Principal(centre, axes, np.empty(0)).apply(rows)
 
+    @abstractmethod
     def _fit_maps(
         self, x: FloatArray, y: FloatArray, known: IntArray, rng: np.random.Generator
     ) -> tuple[PairedMaps, Found | None]:
         """The maps of the features, and the matching when one was inferred."""
-        raise NotImplementedError
 
     def _fit(self, x: FloatArray, y: FloatArray, known: IntArray) -> Found | None:
         features = self._prepare(x, 0), self._prepare(y, 1)

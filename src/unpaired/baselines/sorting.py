@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -51,11 +52,11 @@ class SortingMethod(LinearMethod):
         check_number(self.n_components, "n_components", 1, integer=True)
         check_ridge(self.ridge, "ridge")
 
+    @abstractmethod
     def _solve(
         self, gram_x: FloatArray, gram_y: FloatArray, start: FloatArray | None, known: IntArray
     ) -> Solution:
         """One run of the solver."""
-        raise NotImplementedError
 
     def _value(self, gram_x: FloatArray, gram_y: FloatArray, run: Solution) -> float:
         """What the runs from several starts are compared by; larger is better."""

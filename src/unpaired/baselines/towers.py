@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Literal
 
@@ -92,9 +93,9 @@ class TowerMethod(TwoViewMethod):
 
     # ---- what a child writes ----
 
+    @abstractmethod
     def _loss(self, towers: Towers, batch: Batch) -> Tensor:
         """The loss of one step; any extra weights are in ``_extra``."""
-        raise NotImplementedError
 
     def _start_maps(self, moments: Moments) -> PairedMaps:
         """The linear maps (p, k) at which the towers begin, from moments of noisy inputs."""
