@@ -30,8 +30,8 @@ from unpaired.training.towers import TowerConfig, train_towers
 
 N_NEIGHBOURS = 10
 MAX_REFERENCE = 10_000
-SOFT_PAIRS = 4
-"""Soft pairs of a row that networks learn from, at most."""
+SOFT_SHARE = 0.5
+"""How much soft pairs weigh for the networks, as a share of what they weigh in the closed forms."""
 N_TOWERS = 2
 """Pairs of networks, each on its own kernel features; their scores are averaged."""
 TOWER_LANDMARKS = 2500
@@ -104,9 +104,8 @@ def learn(
     n_pairs = max(rounds[-1].n_pairs if rounds else float(rows.weights.sum()), 1.0)
     parts = [Part(t.features_x, t.features_y, (t.map_x, t.map_y)) for t in canonical]
     if config.towers.n_epochs:
-        pairs, weights = training_pairs(rows, plan, config.closed_form)
         parts += [
-            deepen(x, y, pairs, weights, n_pairs, config, seed + number, note)
+            deepen(x, y, rows, plan, n_pairs, config, seed + number, note)
             for number in range(N_TOWERS)
         ]
     dependence = 0.5 * float((canonical[0].correlations ** 2).sum())
@@ -117,29 +116,26 @@ def learn(
 
 
 def training_pairs(
-    rows: Rows, plan: SoftPlan | None, config: ClosedFormConfig
+    rows: Rows, plan: SoftPlan | None, config: ClosedFormConfig, n_y: int
 ) -> tuple[Tensor, Tensor]:
-    """Known pairs, and the best soft pairs of each free row; with their weights."""
-    pairs, weights = rows.pairs, rows.weights
-    weights = weights.to(torch.float32) / weights.max() if len(weights) else weights.float()
+    """Known pairs, and each free row of x with its expected partner; with their weights.
+
+    The expected partner of the i-th free row, the mean of y under its row of the plan, has number
+    n_y + i: networks see it in coordinates of their own.
+    """
+    pairs, weights = rows.pairs, rows.weights.to(torch.float32)
     if plan is None or not config.soft_weight:
         return pairs, weights
-    order = torch.argsort(plan.shares, descending=True, stable=True)
-    order = order[torch.argsort(plan.rows[order], stable=True)]
-    place = torch.arange(len(order), device=order.device)
-    first = torch.searchsorted(plan.rows[order].contiguous(), plan.rows[order].contiguous())
-    kept = order[place - first < SOFT_PAIRS]
-    trust = trust_of(plan, config)
-    soft = torch.stack([rows.free_x[plan.rows[kept]], rows.free_y[plan.columns[kept]]], 1)
-    soft_weights = plan.shares[kept] * trust[plan.rows[kept]]
-    return torch.cat([pairs, soft]), torch.cat([weights, soft_weights])
+    expected = torch.arange(n_y, n_y + len(rows.free_x), device=pairs.device)
+    soft = torch.stack([rows.free_x, expected], 1)
+    return torch.cat([pairs, soft]), torch.cat([weights, SOFT_SHARE * trust_of(plan, config)])
 
 
 def deepen(
     x: Tensor,
     y: Tensor,
-    pairs: Tensor,
-    weights: Tensor,
+    rows: Rows,
+    plan: SoftPlan | None,
     n_pairs: float,
     config: LearnerConfig,
     seed: int,
@@ -151,9 +147,9 @@ def deepen(
     """
     generator = torch.Generator().manual_seed(seed)
     features, inputs, white, noise = [], [], [], []
-    for rows, factor in zip((x, y), TOWER_RIDGES, strict=True):
+    for view, factor in zip((x, y), TOWER_RIDGES, strict=True):
         found = fit_features(
-            rows,
+            view,
             max_rank=TOWER_RANK,
             bandwidth=config.closed_form.bandwidths[0],
             n_landmarks=TOWER_LANDMARKS,
@@ -162,9 +158,12 @@ def deepen(
         ridge = factor * config.closed_form.ridge / n_pairs
         scale = found.whitening(ridge)
         features.append(found)
-        inputs.append(found(rows) * scale)
+        inputs.append(found(view) * scale)
         white.append(scale)
         noise.append((ridge * found.total_variance * scale**2).sqrt())
+    pairs, weights = training_pairs(rows, plan, config.closed_form, len(y))
+    if plan is not None:
+        inputs[1] = torch.cat([inputs[1], plan.apply(inputs[1][rows.free_y])])
     cross = (inputs[0][pairs[:, 0]] * weights[:, None]).T @ inputs[1][pairs[:, 1]]
     mean = cross / weights.sum().clamp_min(1.0)
     left, values, right = torch.linalg.svd(mean, full_matrices=False)
