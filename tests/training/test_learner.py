@@ -52,18 +52,18 @@ def test_without_a_plan_or_a_weight_for_it_known_pairs_are_all(rows, plan, soft_
 
 def test_networks_learn_from_soft_pairs():
     generator = torch.Generator().manual_seed(0)
-    x = torch.randn(200, 6, generator=generator)
-    y = x @ torch.linalg.qr(torch.randn(6, 6, generator=generator)).Q
-    known = torch.arange(10)
-    rest = torch.arange(10, 200)
-    rows = Rows(known[:, None].repeat(1, 2), torch.ones(10), rest, rest)
-    truth = hard_plan(torch.arange(190).numpy(), 190, x.device)
-    config = learner_config("smi", replace(PRESETS["default"], n_latent=6, n_epochs=2))
+    x = torch.randn(200, 20, generator=generator)
+    y = x @ torch.linalg.qr(torch.randn(20, 20, generator=generator)).Q
+    known = torch.arange(5)
+    rest = torch.arange(5, 200)
+    rows = Rows(known[:, None].repeat(1, 2), torch.ones(5), rest, rest)
+    truth = hard_plan(torch.arange(195).numpy(), 195, x.device)
+    config = learner_config("smi", replace(PRESETS["default"], n_latent=20, n_epochs=2))
 
     def right(plan: SoftPlan | None, n_pairs: float) -> float:
         part = deepen(x, y, rows, plan, n_pairs, config, 0, lambda step: None)
         with torch.no_grad():
             scores = part.embed(x[rest], 0) @ part.embed(y[rest], 1).T
-        return float((scores.argmax(1) == torch.arange(190)).float().mean())
+        return float((scores.argmax(1) == torch.arange(195)).float().mean())
 
-    assert right(truth, 80.0) > right(None, 10.0) + 0.1
+    assert right(truth, 80.0) > right(None, 5.0) + 0.1
