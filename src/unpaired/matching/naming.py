@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unpaired.matching.clustering import follow_seeds, mean_by, spherical_k_means
 from unpaired.matching.neighbour_heads import Head, apply_head, find_head, share_groups
-from unpaired.matching.row_classifiers import KernelSpace, fit_kernel, fit_linear
+from unpaired.matching.pools import consult
+from unpaired.matching.row_classifiers import (
+    KernelSpace,
+    fit_kernel,
+    fit_linear,
+    kernel_probabilities,
+)
 from unpaired.matching.small_qap import Assignments, best_assignments
 from unpaired.matching.smoothing import SmoothSpace, smooth_features
 
@@ -85,6 +92,7 @@ class Naming:
         classifier: Weights (p + 1, m) of the classifier, the last row the intercepts.
         head: The grouping that was named.
         trace: Labels (n,) of the start and of each round of the grouping, under the names found.
+        notes: Sentences on what was used and what was not.
     """
 
     labels: Ints
@@ -95,6 +103,7 @@ class Naming:
     classifier: Floats
     head: Head
     trace: list[Ints]
+    notes: list[str]
 
     @property
     def name_certainty(self) -> Floats:
@@ -109,8 +118,9 @@ class Naming:
 
     def predict_probabilities(self, features: Floats) -> Floats:
         """Return the probability (n, m) of each class for new rows."""
-        seen = self.space.with_surroundings if self.kernel is None else self.kernel.transform
-        return apply_head(seen(features), self.classifier)
+        if self.kernel is not None:
+            return kernel_probabilities(self.kernel, self.classifier, features)
+        return apply_head(self.space.with_surroundings(features), self.classifier)
 
     def predict(self, features: Floats) -> Ints:
         """Return the class (n,) of new rows."""
@@ -190,17 +200,18 @@ def name_classes(
 
     The rows are grouped so that neighbours share a group. The groups take the classes whose
     vectors have the same mutual similarities, summed over two views of the groups (features,
-    half-whitened) and all descriptions of the classes. Known labels and anchors enter as evidence;
-    with labels a classifier is fitted on them and on the named groups. When groups around the
-    labels are of uneven size, the labels alone name the rows.
+    half-whitened) and all descriptions of the classes. Known labels and anchors enter as evidence,
+    anchors only where their parts agree; with labels a classifier is fitted on them and on the
+    named groups. When groups around the labels are of uneven size, the labels alone name the rows.
 
     Args:
         features: Rows (n, d).
         class_vectors: Class vectors (m, q), or several such matrices of the same classes.
         rng: The source of randomness; equal states give equal results.
         labels: Class of each row (n,), -1 where unknown.
-        anchors: Function that returns the log-likelihood (m, m) of class j for group i from the
-            group of each row, as ``pools.PoolMaps.evidence`` makes.
+        anchors: Function from the group of each row to the log-likelihood (k, m, m) of class j for
+            group i by k parts of the evidence, as ``pools.pool_anchors`` makes. It counts when
+            all parts lead to the same names.
         classifier: "kernel", "logistic" or "svm"; without labels the first two leave the groups.
         n_rounds: Rounds in which the best grouping is improved and recorded.
         grouping: What ``group_rows`` returned for these very features, when it is at hand.
@@ -214,10 +225,14 @@ def name_classes(
     known = np.full(len(rows), UNKNOWN) if labels is None else np.asarray(labels)
     labelled = np.flatnonzero(known >= 0)
     evidence = LABEL_WEIGHT * label_votes(probabilities, known)
-    if anchors is not None:
-        evidence += anchors(group)
     means = [mean_by(view, group, size) for view in (rows, space.whitened)]
-    found = name_clusters(means, views, evidence, rng=rng)
+    name = partial(name_clusters, means, views, rng=rng)
+    notes = []
+    if anchors is None:
+        found = name(evidence)
+    else:
+        found, note = consult(name, evidence, anchors(group))
+        notes.append(note)
     probabilities = probabilities[:, np.argsort(found.best)]
     trace = [found.best[index] for index in head.trace]
     guesses = found.best[group]
@@ -227,7 +242,7 @@ def name_classes(
     kernel = None
     if len(labelled) and classifier == "kernel":
         kernel, weights = fit_kernel(rows, known, guesses, size, rng)
-        probabilities = apply_head(kernel.transform(rows), weights)
+        probabilities = kernel_probabilities(kernel, weights, rows)
     elif len(labelled) or classifier == "svm":
         inputs = space.with_surroundings()
         weights = fit_linear(inputs, known, guesses, size, rng, classifier)
@@ -237,4 +252,4 @@ def name_classes(
         weights = np.vstack([own[:-1], np.zeros_like(own[:-1]), own[-1:]])
     probabilities[labelled] = np.eye(size)[known[labelled]]
     names = probabilities.argmax(axis=1)
-    return Naming(names, probabilities, found, space, kernel, weights, head, trace)
+    return Naming(names, probabilities, found, space, kernel, weights, head, trace, notes)

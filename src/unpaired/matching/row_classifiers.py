@@ -10,6 +10,7 @@ from scipy.linalg import cho_factor, cho_solve
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
+from unpaired.matching.neighbour_heads import apply_head
 from unpaired.matching.smoothing import unit_rows
 
 Floats = NDArray[np.floating]
@@ -29,6 +30,7 @@ SHARPNESS = 10.0
 N_LANDMARKS = 2500
 """Rows at which the kernel is known, at most; up to so many rows the fit is exact."""
 _GUESSED_ROWS = 2000
+_BLOCK = 4096
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,15 @@ class KernelSpace:
     def transform(self, features: Floats) -> Floats:
         """Return the kernel (n, k) between rows and landmarks."""
         return np.asarray(np.exp(WIDTH * (self.place(features) @ self.landmarks.T - 1.0)))
+
+
+def kernel_probabilities(space: KernelSpace, weights: Floats, features: Floats) -> Floats:
+    """Return the class probabilities (n, m) of rows by a kernel classifier, in blocks."""
+    found = np.empty((len(features), weights.shape[1]))
+    for start in range(0, len(features), _BLOCK):
+        part = slice(start, start + _BLOCK)
+        found[part] = apply_head(space.transform(features[part]), weights)
+    return found
 
 
 def kernel_space(features: Floats, landmarks: Ints) -> KernelSpace:
@@ -101,14 +112,17 @@ def fit_kernel(
     if len(rows) > N_LANDMARKS:
         chosen = rng.choice(rows, size=N_LANDMARKS, replace=False, p=weight / weight.sum())
     space = kernel_space(features, np.sort(chosen))
-    near = space.transform(features[rows])
-    own = np.exp(WIDTH * (space.landmarks @ space.landmarks.T - 1.0)).astype(np.float64)
-    scaled = near * np.sqrt(weight).astype(np.float32)[:, None]
-    gram = (scaled.T @ scaled).astype(np.float64) + RIDGE * own
-    gram[np.diag_indices_from(gram)] += 1e-6 * float(np.trace(gram)) / len(gram)
-    wanted = (np.eye(size)[target] - 1.0 / size) * weight[:, None]
-    values = cho_solve(cho_factor(gram, overwrite_a=True), near.T @ wanted)
-    weights = np.vstack([SHARPNESS * values, np.zeros(size)])
+    marks = space.landmarks.astype(np.float64)
+    gram, aim = RIDGE * np.exp(WIDTH * (marks @ marks.T - 1.0)), np.zeros((len(marks), size))
+    for start in range(0, len(rows), _BLOCK):
+        part = slice(start, start + _BLOCK)
+        root = np.sqrt(weight[part])[:, None]
+        near = space.transform(features[rows[part]]) * root
+        gram += near.T @ near
+        aim += near.T @ (root * (np.eye(size)[target[part]] - 1.0 / size))
+    gram[np.diag_indices_from(gram)] += 1e-9 * float(np.trace(gram))
+    values = cho_solve(cho_factor(gram, overwrite_a=True), aim)
+    weights = np.vstack([SHARPNESS * values, np.zeros(size)]).astype(np.float32)
     weights[-1, np.setdiff1d(np.arange(size), target)] = -1e3
     return space, weights
 
