@@ -16,7 +16,12 @@ from unpaired.matching.neighbour_heads import (
     train_heads,
 )
 from unpaired.matching.pools import consult, pool_evidence
-from unpaired.matching.row_classifiers import fit_kernel, kernel_probabilities, kernel_space
+from unpaired.matching.row_classifiers import (
+    fit_kernel,
+    kernel_probabilities,
+    kernel_space,
+    rows_to_fit,
+)
 from unpaired.matching.small_qap import best_assignments
 from unpaired.matching.smoothing import nearest_neighbours, smooth_features
 
@@ -172,6 +177,16 @@ def test_the_kernel_classifier_learns_what_no_line_separates(seed):
     assert (found.argmax(1) == truth[200:]).mean() >= 0.85
     assert not space.rooted
     assert kernel_space(np.abs(rows), np.arange(5)).rooted
+
+
+def test_guesses_of_each_class_weigh_five_labels_together_and_one_at_most():
+    labels = np.array([0, 1, 2] + [-1] * 112)
+    guesses = np.repeat([0, 1, 2], [3 + 100, 10, 2])
+    rows, target, weight = rows_to_fit(labels, guesses, 3, np.random.default_rng(0))
+    np.testing.assert_array_equal(rows, np.arange(115))
+    np.testing.assert_array_equal(target[3:], guesses[3:])
+    np.testing.assert_allclose(np.bincount(target[3:], weight[3:]), [5.0, 5.0, 2.0])
+    np.testing.assert_allclose(weight[:3], 1.0)
 
 
 def test_landmarks_stand_in_for_many_rows(seed, monkeypatch):

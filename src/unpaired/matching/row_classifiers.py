@@ -81,8 +81,9 @@ def rows_to_fit(
 ) -> tuple[Ints, Ints, Floats]:
     """Return indices, classes and weights of the rows a classifier is fitted on.
 
-    All guesses together weigh ``CLUSTER_WORTH`` labels per class, so they lead when labels are
-    few and fade when labels are many.
+    All guesses of a class together weigh ``CLUSTER_WORTH`` labels, so they lead when labels are few
+    and fade when labels are many, and a large class does not take rows of a small one. No guess
+    weighs more than a label.
     """
     known, rest = np.flatnonzero(labels >= 0), np.flatnonzero(labels < 0)
     if len(rest) > _GUESSED_ROWS and len(known):
@@ -91,7 +92,8 @@ def rows_to_fit(
     target = np.concatenate([labels[known], guesses[rest]])
     weight = np.ones(len(rows))
     if len(known):
-        weight[len(known) :] = CLUSTER_WORTH * size / max(1, len(rest))
+        count = np.bincount(guesses[rest], minlength=size)
+        weight[len(known) :] = np.minimum(1.0, CLUSTER_WORTH / np.maximum(count, 1))[guesses[rest]]
     return rows, target, weight
 
 
