@@ -99,6 +99,8 @@ def run(setting: str, seed: int, data: dict[str, np.ndarray], groups: dict) -> d
         "oracle": oracle_accuracy(predicted, data["test label"], 10),
         "seconds": seconds,
     }
+    if setting == "pools":
+        found["pools used"] = float(named.notes[0].startswith("The pools were used"))
     if setting == "none":
         few = rows[:2000]
         names = name_by_kmeans(data["train"][few], data["glove"], seed)[1]

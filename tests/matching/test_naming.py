@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from unpaired.evaluation.classifier import oracle_accuracy
+from unpaired.matching import row_classifiers
 from unpaired.matching.clustering import cluster, mean_by, spherical_k_means
 from unpaired.matching.naming import name_classes, off_diagonal_kernel
 from unpaired.matching.neighbour_heads import (
@@ -14,7 +15,13 @@ from unpaired.matching.neighbour_heads import (
     mutual_information,
     train_heads,
 )
-from unpaired.matching.pools import pool_evidence
+from unpaired.matching.pools import consult, pool_evidence
+from unpaired.matching.row_classifiers import (
+    fit_kernel,
+    kernel_probabilities,
+    kernel_space,
+    rows_to_fit,
+)
 from unpaired.matching.small_qap import best_assignments
 from unpaired.matching.smoothing import nearest_neighbours, smooth_features
 
@@ -134,7 +141,63 @@ def test_off_diagonal_kernels_have_no_row_sums(seed):
 def test_pools_speak_for_the_group_that_lies_at_the_class():
     group = np.repeat(np.arange(3), 5)
     placed = [(np.eye(3)[[2, 0, 1]][group], np.eye(3))]
-    assert pool_evidence(placed, group, 3).argmax(1).tolist() == [2, 0, 1]
+    assert pool_evidence(placed, group, 3)[0].argmax(1).tolist() == [2, 0, 1]
+
+
+def by_evidence_alone(evidence):
+    return best_assignments([(np.zeros((3, 3)), np.zeros((3, 3)))], evidence, spread=1.0)
+
+
+def test_pools_count_when_all_their_parts_give_the_same_names():
+    shifted = np.eye(3)[[1, 2, 0]]
+    geometry = 0.5 * np.eye(3)
+    found, note = consult(by_evidence_alone, geometry, np.stack([shifted, 2 * shifted]))
+    assert found.best.tolist() == [1, 2, 0]
+    assert "used" in note
+    assert "3 of 3 other" in note
+
+
+def test_pools_whose_parts_disagree_change_nothing_and_say_so():
+    geometry = 0.5 * np.eye(3)
+    parts = np.stack([3 * np.eye(3)[[1, 2, 0]], np.eye(3)[[0, 2, 1]]])
+    found, note = consult(by_evidence_alone, geometry, parts)
+    np.testing.assert_array_equal(found.best, by_evidence_alone(geometry).best)
+    assert "ignored" in note
+    assert "1 of 3 names" in note
+
+
+def test_the_kernel_classifier_learns_what_no_line_separates(seed):
+    rng = np.random.default_rng(seed)
+    rows = rng.standard_normal((400, 2))
+    truth = (rows[:, 0] * rows[:, 1] > 0).astype(int)
+    labels = np.where(np.arange(400) < 200, truth, -1)
+    space, weights = fit_kernel(rows, labels, np.zeros(400, dtype=int), 2, rng)
+    found = kernel_probabilities(space, weights, rows[200:])
+    np.testing.assert_allclose(found.sum(1), 1.0)
+    assert (found.argmax(1) == truth[200:]).mean() >= 0.85
+    assert not space.rooted
+    assert kernel_space(np.abs(rows), np.arange(5)).rooted
+
+
+def test_guesses_of_each_class_weigh_five_labels_together_and_one_at_most():
+    labels = np.array([0, 1, 2] + [-1] * 112)
+    guesses = np.repeat([0, 1, 2], [3 + 100, 10, 2])
+    rows, target, weight = rows_to_fit(labels, guesses, 3, np.random.default_rng(0))
+    np.testing.assert_array_equal(rows, np.arange(115))
+    np.testing.assert_array_equal(target[3:], guesses[3:])
+    np.testing.assert_allclose(np.bincount(target[3:], weight[3:]), [5.0, 5.0, 2.0])
+    np.testing.assert_allclose(weight[:3], 1.0)
+
+
+def test_landmarks_stand_in_for_many_rows(seed, monkeypatch):
+    rng = np.random.default_rng(seed)
+    rows, _, truth = blobs(rng, [100] * 3)
+    monkeypatch.setattr(row_classifiers, "N_LANDMARKS", 40)
+    space, weights = fit_kernel(rows, truth, truth, 4, rng)
+    assert len(space.landmarks) == 40
+    found = kernel_probabilities(space, weights, rows)
+    assert (found.argmax(1) == truth).mean() >= 0.95
+    assert found[:, 3].max() == pytest.approx(0.0)  # no row of the fourth class was seen
 
 
 def test_neighbours_are_the_largest_inner_products(seed):

@@ -55,6 +55,28 @@ def test_pools_enter_as_evidence():
     clf = unpaired.UnsupervisedClassifier(random_state=0)
     clf.fit(images, vectors, pool_images=images[::2], pool_texts=vectors[truth[1::2]])
     assert (clf.labels_ == truth).mean() >= 0.95
+    assert len(clf.notes_) == 1
+    assert clf.notes_[0].startswith("The pools were")
+
+
+def test_a_kernel_classifier_is_saved_with_its_labels(tmp_path):
+    images, vectors, truth = named_blobs(np.random.default_rng(1), n_per_class=20)
+    labels = np.where(np.arange(len(truth)) < 60, truth, -1)
+    clf = unpaired.UnsupervisedClassifier(random_state=0).fit(images, vectors, labels)
+    assert clf.notes_ == []
+    assert clf.transform(images).shape == (120, 120)
+    clf.save(tmp_path)
+    loaded = unpaired.load(tmp_path)
+    np.testing.assert_array_equal(loaded.predict_proba(images), clf.predict_proba(images))
+    assert (loaded.predict(images) == truth).mean() >= 0.95
+
+
+def test_a_logistic_classifier_on_top(seed):
+    images, vectors, truth = named_blobs(np.random.default_rng(seed))
+    labels = np.where(np.arange(len(truth)) < 60, truth, -1)
+    clf = unpaired.UnsupervisedClassifier(classifier="logistic", random_state=seed)
+    clf.fit(images[:180], vectors, labels[:180])
+    assert (clf.predict(images[180:]) == truth[180:]).mean() >= 0.95
 
 
 def test_same_seed_same_bits_and_save_load(tmp_path):

@@ -59,7 +59,7 @@ def match_many_to_one(
     named = name_classes(rows_x[counted], rows_y, labels=labels[counted], rng=rng)
     probability = named.probabilities
     if weight is not None:
-        probability = named.probabilities_of(rows_x)
+        probability = named.predict_probabilities(rows_x)
         probability[given] = np.eye(n_y)[labels[given]]
     probability = np.maximum(probability, 1e-12)
     cost = -np.log(probability)

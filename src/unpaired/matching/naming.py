@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.linear_model import LogisticRegression
-from sklearn.svm import LinearSVC
 
 from unpaired.matching.clustering import follow_seeds, mean_by, spherical_k_means
 from unpaired.matching.neighbour_heads import Head, apply_head, find_head, share_groups
+from unpaired.matching.pools import consult
+from unpaired.matching.row_classifiers import (
+    KernelSpace,
+    fit_kernel,
+    fit_linear,
+    kernel_probabilities,
+)
 from unpaired.matching.small_qap import Assignments, best_assignments
 from unpaired.matching.smoothing import SmoothSpace, smooth_features
 
@@ -19,24 +25,18 @@ Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
 
 UNKNOWN = -1
-CLASSIFIERS = ("logistic", "svm")
 GEOMETRY_TEMPERATURE = 0.5
 """Standard deviations of the geometry's score that weigh as much as one unit of log-likelihood."""
 LABEL_TRUST = 0.9
 """Share of labelled rows taken to lie in the group of their class."""
 LABEL_WEIGHT = 0.5
 """Weight of the labels' log-likelihood beside the geometry: labels may be untypical of a class."""
-CLUSTER_WORTH = 5.0
-"""Labels per class that the named groups are worth when a classifier is fitted."""
-INVERSE_PENALTY = 5.0
-"""Inverse strength of the penalty of the classifier."""
 UNEVEN_SIZES = 0.4
 """Variation of group sizes around the labels above which free groups are not trusted."""
 NEIGHBOURS = (5, 20)
 """Fewest and most rows taken to be neighbours of a row, itself among them."""
 NEIGHBOUR_SHARE = 200
 """One row in so many is a neighbour, between the two."""
-_GUESSED_ROWS = 2000
 
 
 def centred_kernel(vectors: Floats) -> Floats:
@@ -88,22 +88,22 @@ class Naming:
         probabilities: Probability (n, m) of each class for each row.
         assignments: Scores and marginals of the assignment of classes to the free groups.
         space: The smoothed space, which maps new rows.
+        kernel: What the classifier sees when it is one of kernels, else None.
         classifier: Weights (p + 1, m) of the classifier, the last row the intercepts.
         head: The grouping that was named.
         trace: Labels (n,) of the start and of each round of the grouping, under the names found.
+        notes: Sentences on what was used and what was not.
     """
 
     labels: Ints
     probabilities: Floats
     assignments: Assignments
     space: SmoothSpace
+    kernel: KernelSpace | None
     classifier: Floats
     head: Head
     trace: list[Ints]
-
-    def probabilities_of(self, features: Floats) -> Floats:
-        """Return the probability (n, m) of each class for rows that need not have been seen."""
-        return apply_head(self.space.with_surroundings(features), self.classifier)
+    notes: list[str]
 
     @property
     def name_certainty(self) -> Floats:
@@ -118,6 +118,8 @@ class Naming:
 
     def predict_probabilities(self, features: Floats) -> Floats:
         """Return the probability (n, m) of each class for new rows."""
+        if self.kernel is not None:
+            return kernel_probabilities(self.kernel, self.classifier, features)
         return apply_head(self.space.with_surroundings(features), self.classifier)
 
     def predict(self, features: Floats) -> Ints:
@@ -173,46 +175,6 @@ def sizes_are_uneven(smoothed: Floats, labels: Ints, size: int) -> bool:
     return bool(sizes.std() / sizes.mean() > UNEVEN_SIZES)
 
 
-def fit_classifier(
-    inputs: Floats,
-    labels: Ints,
-    guesses: Ints,
-    size: int,
-    rng: np.random.Generator,
-    kind: str = "logistic",
-) -> Floats:
-    """Return the weights (p + 1, m) of a linear classifier of labels and guesses of the rest.
-
-    All guesses together weigh ``CLUSTER_WORTH`` labels per class, so they lead when labels are
-    few and fade when labels are many.
-    """
-    known, rest = np.flatnonzero(labels >= 0), np.flatnonzero(labels < 0)
-    if len(rest) > _GUESSED_ROWS and len(known):
-        rest = np.sort(rng.choice(rest, size=_GUESSED_ROWS, replace=False))
-    rows = np.concatenate([known, rest])
-    target = np.concatenate([labels[known], guesses[rest]])
-    weight = np.ones(len(rows))
-    if len(known):
-        weight[len(known) :] = CLUSTER_WORTH * size / max(1, len(rest))
-    weights = np.zeros((inputs.shape[1] + 1, size))
-    present = np.unique(target)
-    if len(present) < 2:
-        weights[-1, present] = 50.0
-        return weights
-    if kind == "svm":
-        model = LinearSVC(C=INVERSE_PENALTY / 5, random_state=0)
-    else:
-        model = LogisticRegression(C=INVERSE_PENALTY, max_iter=300, tol=1e-3)
-    model.fit(inputs[rows].astype(np.float64), target, sample_weight=weight)
-    coefficients, intercepts = model.coef_, model.intercept_
-    if len(present) == 2:
-        coefficients = np.vstack([-coefficients, coefficients]) / 2
-        intercepts = np.concatenate([-intercepts, intercepts]) / 2
-    weights[-1] = -1e3
-    weights[:-1, present], weights[-1, present] = coefficients.T, intercepts
-    return weights
-
-
 def group_rows(
     features: Floats, size: int, rng: np.random.Generator, n_rounds: int = 5
 ) -> tuple[SmoothSpace, Head]:
@@ -230,7 +192,7 @@ def name_classes(
     rng: np.random.Generator,
     labels: Ints | None = None,
     anchors: Callable[[Ints], Floats] | None = None,
-    classifier: str = "logistic",
+    classifier: str = "kernel",
     n_rounds: int = 5,
     grouping: tuple[SmoothSpace, Head] | None = None,
 ) -> Naming:
@@ -238,18 +200,19 @@ def name_classes(
 
     The rows are grouped so that neighbours share a group. The groups take the classes whose
     vectors have the same mutual similarities, summed over two views of the groups (features,
-    half-whitened) and all descriptions of the classes. Known labels and anchors enter as evidence;
-    with labels a classifier is fitted on them and on the named groups. When groups around the
-    labels are of uneven size, the labels alone name the rows.
+    half-whitened) and all descriptions of the classes. Known labels and anchors enter as evidence,
+    anchors only where their parts agree; with labels a classifier is fitted on them and on the
+    named groups. When groups around the labels are of uneven size, the labels alone name the rows.
 
     Args:
         features: Rows (n, d).
         class_vectors: Class vectors (m, q), or several such matrices of the same classes.
         rng: The source of randomness; equal states give equal results.
         labels: Class of each row (n,), -1 where unknown.
-        anchors: Function that returns the log-likelihood (m, m) of class j for group i from the
-            group of each row, as ``pools.PoolMaps.evidence`` makes.
-        classifier: "logistic" or "svm".
+        anchors: Function from the group of each row to the log-likelihood (k, m, m) of class j for
+            group i by k parts of the evidence, as ``pools.pool_anchors`` makes. It counts when
+            all parts lead to the same names.
+        classifier: "kernel", "logistic" or "svm"; without labels the first two leave the groups.
         n_rounds: Rounds in which the best grouping is improved and recorded.
         grouping: What ``group_rows`` returned for these very features, when it is at hand.
     """
@@ -262,23 +225,31 @@ def name_classes(
     known = np.full(len(rows), UNKNOWN) if labels is None else np.asarray(labels)
     labelled = np.flatnonzero(known >= 0)
     evidence = LABEL_WEIGHT * label_votes(probabilities, known)
-    if anchors is not None:
-        evidence += anchors(group)
     means = [mean_by(view, group, size) for view in (rows, space.whitened)]
-    found = name_clusters(means, views, evidence, rng=rng)
+    name = partial(name_clusters, means, views, rng=rng)
+    notes = []
+    if anchors is None:
+        found = name(evidence)
+    else:
+        found, note = consult(name, evidence, anchors(group))
+        notes.append(note)
     probabilities = probabilities[:, np.argsort(found.best)]
     trace = [found.best[index] for index in head.trace]
     guesses = found.best[group]
     if len(labelled) and sizes_are_uneven(space.smoothed, known, size):
         guesses = follow_seeds(space.smoothed, known, size).index
         guesses = share_groups(space, guesses, size, rng)
-    inputs = space.with_surroundings()
-    if len(labelled) or classifier != "logistic":
-        weights = fit_classifier(inputs, known, guesses, size, rng, classifier)
+    kernel = None
+    if len(labelled) and classifier == "kernel":
+        kernel, weights = fit_kernel(rows, known, guesses, size, rng)
+        probabilities = kernel_probabilities(kernel, weights, rows)
+    elif len(labelled) or classifier == "svm":
+        inputs = space.with_surroundings()
+        weights = fit_linear(inputs, known, guesses, size, rng, classifier)
         probabilities = apply_head(inputs, weights)
     else:
         own = head.weights[:, np.argsort(found.best)]
         weights = np.vstack([own[:-1], np.zeros_like(own[:-1]), own[-1:]])
     probabilities[labelled] = np.eye(size)[known[labelled]]
     names = probabilities.argmax(axis=1)
-    return Naming(names, probabilities, found, space, weights, head, trace)
+    return Naming(names, probabilities, found, space, kernel, weights, head, trace, notes)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unpaired.matching.clustering import mean_by
+from unpaired.matching.small_qap import Assignments
 from unpaired.matching.soft import SoftAlignment, align_soft
 
 Floats = NDArray[np.floating]
@@ -22,6 +23,8 @@ PLACED_ROWS = 4000
 POOL_WEIGHT = 0.25
 """Log-likelihood of one standard deviation of the mean score. Maps tell coarse kinds apart
 (animals, vehicles) and say little within them, so more weight adds bias, not knowledge."""
+N_PARTS = 4
+"""Parts of the maps that must name alike before the pools count."""
 
 
 def learn_maps(
@@ -59,16 +62,48 @@ def place(
 
 
 def pool_evidence(placed: Sequence[tuple[Floats, Floats]], group: Ints, size: int) -> Floats:
-    """Return the log-likelihood (m, m) of class j for group i, averaged over the maps.
+    """Return the log-likelihood (k, m, m) of class j for group i by each of k parts of the maps.
 
     Each map's scores are centred both ways and scaled alike, so maps that disagree cancel out.
     """
-    total = np.zeros((size, size))
+    scores = []
     for rows, names in placed:
         score = mean_by(rows, group, size) @ names.T
         score = score - score.mean(axis=0) - score.mean(axis=1)[:, None] + score.mean()
-        total += score / max(float(score.std()), 1e-12)
-    return POOL_WEIGHT * total / max(1, len(placed))
+        scores.append(score / max(float(score.std()), 1e-12))
+    n_parts = max(1, min(N_PARTS, len(placed)))
+    return POOL_WEIGHT * np.stack([np.mean(scores[i::n_parts], axis=0) for i in range(n_parts)])
+
+
+def consult(
+    name: Callable[[Floats], Assignments], evidence: Floats, parts: Floats
+) -> tuple[Assignments, str]:
+    """Return the names with the pools if their parts agree, else without, and a sentence on it.
+
+    Maps between pools can be wrong in their own ways, and a wrong map moves names between groups
+    that the geometry can hardly tell apart. Names that each part of the maps gives on its own are
+    not the accident of one.
+
+    Args:
+        name: Function from log-likelihood evidence (m, m) to assignments.
+        evidence: What is known without the pools.
+        parts: Evidence (k, m, m) of each part of the maps.
+    """
+    plain = name(evidence)
+    together = name(evidence + parts.mean(axis=0))
+    each = np.stack([name(evidence + part).best for part in parts])
+    alike = (each == together.best).all(axis=0)
+    size = len(together.best)
+    if not alike.all():
+        return plain, (
+            f"The pools were ignored: maps learned from {len(parts)} parts of them agree on "
+            f"{int(alike.sum())} of {size} names only."
+        )
+    changed = int((together.best != plain.best).sum())
+    return together, (
+        f"The pools were used: maps learned from {len(parts)} parts of them agree on all names, "
+        f"{changed} of {size} other than without pools."
+    )
 
 
 def pool_anchors(
