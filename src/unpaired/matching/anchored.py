@@ -127,7 +127,7 @@ class _Rows:
         return cls(((rows - mean) @ axes).astype(np.float32), variances / total)
 
     def whitening(self, ridge: float) -> Array:
-        return 1.0 / np.sqrt(self.share + ridge)
+        return np.asarray(1.0 / np.sqrt(self.share + ridge))
 
 
 def _cca_score(
