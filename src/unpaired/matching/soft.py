@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from unpaired.matching.anchored import drop_worse, grow_plan, known_score
 from unpaired.matching.profiles import joint_profile, pair_score, profile_score, raw_profile
 from unpaired.matching.self_learning import csls, self_learn
 from unpaired.matching.soft_readout import HUB_SHARE, HUB_WEIGHT, Placed, embedders
@@ -46,6 +47,10 @@ PAIR_WEIGHT = 2.0
 """Weight of neighbourhoods of known pairs beside profiles."""
 PAIR_ANCHOR = 0.3
 """Weight of profiles and known pairs' neighbourhoods in each round, when pairs are known."""
+LEAST_ANCHORS = 8
+"""Known pairs from which on maps fitted on them alone are a start; fewer join the profiles."""
+ENOUGH_PAIRS = 20
+"""With fewer known pairs, profiles count for more in proportion."""
 FINAL_POWER = 0.25
 UNSTEADY = 0.4
 """A view is read when its own and the joint profile lead to maps less than this apart."""
@@ -113,15 +118,27 @@ def align_soft(
     local = {name: plan[np.ix_(rx, ry)] for name, plan in plans.items()}
     entries = _search(pool, rx, ry, local_pairs, local_extra, rng, local)
     winner, chosen = _choose(entries)
+    searched = [pool[name] for name in chosen]
+    given = plans.get(winner.kind)
+    enough = pairs is not None and len(pairs) >= LEAST_ANCHORS
+    anchors = pairs if enough and given is None and "half" in chosen else None
+    if anchors is not None:
+        both = {name: view.coords for name, view in pool.items()}
+        chosen = drop_worse(chosen, VIEWS[1:], both, anchors)
     views: list[Placed] = [pool[name] for name in chosen]
     if "half" in chosen:
         views += _companions(pool["half"], x, y, rng)
     coords = [view.coords for view in views]
-    searched = [pool[name] for name in chosen]
-    given = plans.get(winner.kind)
     if pairs is None and given is None:
         plan = _mean_plan(searched, extra)
         crosses = crosses_of(coords, plan)
+    elif anchors is not None:
+        near = known_score(coords, anchors)
+        few = max(1.0, ENOUGH_PAIRS / len(anchors))
+        anchor = standardise(_anchor(searched) + np.float32(PAIR_WEIGHT / few) * near)
+        held = _with_extra(anchor, extra)
+        plan = pin(grow_plan(coords, anchors, held, PAIR_ANCHOR * few), anchors)
+        crosses = crosses_of(coords, plan, anchors)
     else:
         anchor = _with_extra(_anchor(searched), extra)
         schedule, weight = ((0.25,), 0.5) if pairs is None else (PAIR_TEMPERATURES, PAIR_ANCHOR)
@@ -147,7 +164,9 @@ def align_soft(
             views, crosses, kind = [linear], [learned.cross], "self-learned"
             scores = joint_score([linear.coords], crosses, FINAL_POWER)
             plan = pin(sinkhorn(standardise(scores.copy()), 0.1), pairs)
-    embed_x, embed_y = embedders(views, crosses, FINAL_POWER)
+    # the linear and the Gaussian view: rows that were never seen gain most
+    steady = () if len(views) == 1 or "half" not in chosen else (chosen.index("half"), len(chosen))
+    embed_x, embed_y = embedders(views, crosses, FINAL_POWER, steady)
     scores = csls(scores, -(-len(y) // HUB_SHARE), HUB_WEIGHT)
     return SoftAlignment(embed_x, embed_y, scores, plan, agreement, winner.gap, reached, kind)
 

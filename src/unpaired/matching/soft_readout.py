@@ -13,6 +13,8 @@ from unpaired.matching.views import Side, unit_rows
 HUB_WEIGHT = 0.6
 HUB_SHARE = 15
 """A row's level is its mean score to the best 1/15 of the other side; 0.6 of it is taken off."""
+STEADY_RIDGE = 1e-3
+"""Ridge of the maps that predict a row's place, in units of the total variance."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,11 +27,16 @@ class Placed:
 
 
 def embedders(
-    views: Sequence[Placed], crosses: Sequence[Array], power: float
+    views: Sequence[Placed],
+    crosses: Sequence[Array],
+    power: float,
+    steady: Sequence[int] = (),
 ) -> tuple[Callable[[Array], Array], Callable[[Array], Array]]:
     """Return functions that place raw rows of x and of y in common coordinates.
 
-    Two more coordinates take off each row's level against the rows given of the other side.
+    A row's place is the mean of what the maps of all views say, and of what ridge regressions of
+    that on the views numbered in ``steady`` predict: they vary less from row to row. Two more
+    coordinates take off each row's level against the rows given of the other side.
     """
     maps = [map_from_cross(cross).power(power) for cross in crosses]
 
@@ -37,17 +44,34 @@ def embedders(
         mapped = [unit_rows(z @ pair[which]) for z, pair in zip(coords, maps, strict=True)]
         return np.asarray(np.concatenate(mapped, axis=1) / np.sqrt(len(mapped)))
 
-    given = [joined([view.coords[which] for view in views], which) for which in (0, 1)]
-    given = [rows.astype(np.float32) for rows in given]
+    sides = [[view.x for view in views], [view.y for view in views]]
+    plain = [joined([side.coords for side in sides[which]], which) for which in (0, 1)]
+    ridges = [[_ridge(sides[w][i].coords, plain[w]) for i in steady] for w in (0, 1)]
+
+    def place(coords: Sequence[Array], which: int) -> Array:
+        out = joined(coords, which)
+        for number, (linear, offset) in zip(steady, ridges[which], strict=True):
+            out += coords[number] @ linear + offset
+        return np.asarray(out / (1 + len(steady)))
+
+    given = [place([side.coords for side in sides[w]], w).astype(np.float32) for w in (0, 1)]
 
     def embed(rows: Array, which: int) -> Array:
-        sides = [view.y if which else view.x for view in views]
-        placed = joined([side.embed(rows) for side in sides], which)
+        placed = place([side.embed(rows) for side in sides[which]], which)
         level = _level(placed.astype(np.float32), given[1 - which])[:, None]
         ones = np.ones_like(level)
         return np.concatenate([placed, *((ones, level) if which else (level, ones))], axis=1)
 
     return (lambda rows: embed(rows, 0)), (lambda rows: embed(rows, 1))
+
+
+def _ridge(rows: Array, target: Array) -> tuple[Array, Array]:
+    """Return the linear map and the offset of the ridge regression of `target` on centred rows."""
+    offset = target.mean(axis=0)
+    gram = rows.T @ rows
+    penalty = STEADY_RIDGE * max(float(np.trace(gram)), 1e-300)
+    penalised = gram + penalty * np.eye(len(gram))
+    return np.linalg.solve(penalised, rows.T @ (target - offset)), offset
 
 
 def _level(rows: Single, others: Single) -> Array:
