@@ -13,7 +13,7 @@ from typing import Any
 from unpaired._checks import check_choice
 from unpaired.errors import DataError, InputError
 
-PROTOCOL = 1
+PROTOCOL = 2
 """Part of every cell's identity: raise it when a task comes to measure something else."""
 TASKS: dict[str, tuple[str, ...]] = {
     "retrieval": ("sup", "semi"),

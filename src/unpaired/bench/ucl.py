@@ -2,9 +2,10 @@
 
 A row "10-40-10" means: 10 labelled, 40 unlabelled and 10 test images, in thousands of the official
 splits (``unit = "thousand"``) or in percent of all images, drawn at random (``unit = "percent"``).
-``scale = 0.4`` takes 0.4 times as many labelled and unlabelled ones. "transductive" lets the test
-images, without labels, join the unlabelled ones. The names that a method infers for its pile are
-the labels of a linear SVM, once on the method's embedding and once on the features.
+``scale = 0.4`` takes 0.4 times as many labelled and unlabelled ones, ``max_test = 2000`` the first
+test images. "transductive" lets the test images, without labels, join the unlabelled ones. The
+names that a method infers for its pile are the labels of a linear SVM, once on the method's
+embedding and once on the features.
 
 "zero-shot" trains on the images of some classes and tests on those of others: the row "official"
 takes the data set's own unseen classes, "2 unseen" draws two.
@@ -132,7 +133,7 @@ def draw_piles(
             raise InputError('options.unit "thousand" needs data with a split. Use "percent".')
         train = rng.permutation(np.flatnonzero(data.split == "train"))
         test = np.flatnonzero(data.split == "test")
-        test = test[: round(1000 * amounts[2])]
+        test = test[: min(round(1000 * amounts[2]), options.get("max_test", len(test)))]
         counts = [round(1000 * scale * thousands) for thousands in amounts[:2]]
     if sum(counts) > len(train) + 2 * (unit == "percent"):
         raise InputError(
