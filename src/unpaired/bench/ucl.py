@@ -50,7 +50,7 @@ def run_ucl(
 ) -> Outcome:
     """Fit one method on a pile of images and measure the names it gives."""
     if setting == "zero-shot":
-        return run_zero_shot(data, name, params, row, seed)
+        return run_zero_shot(data, name, params, row, seed, options)
     rng = np.random.default_rng([seed, 6])
     piles = draw_piles(data, row, rng, options)
     parts = [piles.labelled, piles.unlabelled]
@@ -144,9 +144,17 @@ def draw_piles(
 
 
 def run_zero_shot(
-    data: TwoViews, name: str, params: dict[str, Any], row: str, seed: int
+    data: TwoViews,
+    name: str,
+    params: dict[str, Any],
+    row: str,
+    seed: int,
+    options: dict[str, Any],
 ) -> Outcome:
-    """Fit on labelled images of seen classes, name images of unseen ones by their vectors."""
+    """Fit on labelled images of seen classes, name images of unseen ones by their vectors.
+
+    Option ``max_train`` draws so many training images, at most.
+    """
     rng = np.random.default_rng([seed, 8])
     unseen = unseen_classes(data, row, rng)
     seen = np.setdiff1d(np.arange(len(data.y)), unseen)
@@ -154,6 +162,7 @@ def run_zero_shot(
     of_unseen = np.isin(data.truth, unseen)
     by_class = row == "official"
     train = rng.permutation(np.flatnonzero(~of_unseen & (split == "train")))
+    train = train[: options.get("max_train", len(train))]
     test = np.flatnonzero(of_unseen if by_class else of_unseen & (split == "test"))
     if not len(train) or not len(test):
         raise InputError(
