@@ -54,6 +54,7 @@ class ReViSE(AutoencoderMethod):
     reconstruction_weight: float = 0.1
     margin: float = 0.2
     n_hardest: int = 10
+    n_epochs: int = 6
 
     def _check_params(self) -> None:
         super()._check_params()
