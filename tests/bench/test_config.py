@@ -30,6 +30,14 @@ def test_cells_that_make_no_sense_are_left_out():
     assert {cell.setting for cell in fraction.cells()} == {"sup", "semi"}
 
 
+def test_a_slow_method_can_be_kept_to_some_rows_and_seeds():
+    slow = {"name": "dmae", "label": "slow", "rows": ["20%"], "seeds": [1]}
+    cells = parse_config({**GOOD, "methods": [slow]}).cells()
+    assert [(c.setting, c.row, c.seed) for c in cells] == [("sup", "20%", 1), ("semi", "20%", 1)]
+    with pytest.raises(InputError, match="seeds of a method must be a list"):
+        parse_config({**GOOD, "methods": [{**slow, "seeds": "all"}]})
+
+
 def test_zero_shot_rows_and_splits_do_not_mix():
     values = {
         **GOOD,

@@ -60,6 +60,9 @@ def test_patch_features_are_made_once(tmp_path, rng):
     stamp = made.stat().st_mtime_ns
     np.testing.assert_array_equal(load(spec, tmp_path).x, data.x)
     assert made.stat().st_mtime_ns == stamp
+    few = load({**spec, "n_train": 7, "n_test": 1}, tmp_path)
+    assert few.split.tolist() == ["train"] * 7 + ["test"]
+    np.testing.assert_array_equal(few.truth, np.delete(data.truth, [7, 8, 9, 11]))
     with pytest.raises(InputError, match='Unknown features "vgg"'):
         load({**spec, "features": "vgg"}, tmp_path)
 

@@ -150,6 +150,14 @@ def test_naming_by_a_method_of_two_views(classes, place, setting):
     assert found.metrics["precision"] > 0.9
 
 
+def test_naming_by_a_method_that_takes_many_images_to_one_class(classes, place):
+    options = {"svm": ["embedding"], "max_test": 50}
+    found = run_ucl(classes, "mcca", {}, "inductive", "0.04-0.1-0.08", 0, options)
+    assert found.sizes["test"] == 50
+    assert found.metrics["nearest accuracy"] > 0.9
+    assert found.metrics["precision"] > 0.9
+
+
 def test_naming_by_the_classifier_traces_its_rounds(classes, place):
     found = run_ucl(
         classes,

@@ -24,6 +24,7 @@ class BimodalAutoencoder(AutoencoderMethod):
     References: ngiam2011.
     """
 
+    n_epochs: int = 4  # each decodes three codes into both views, three times the usual work
     readout: Literal["cosine", "cca"] = "cca"
 
     def _loss(self, towers: Towers, batch: Batch) -> Tensor:

@@ -25,6 +25,7 @@ class CorrespondenceAutoencoder(AutoencoderMethod):
     """
 
     code_weight: float = 1.0
+    n_epochs: int = 5
     readout: Literal["cosine", "cca"] = "cca"
 
     def _check_params(self) -> None:

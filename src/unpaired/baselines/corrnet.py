@@ -37,6 +37,7 @@ class CorrNet(AutoencoderMethod):
     """
 
     correlation_weight: float = 2.0
+    n_epochs: int = 4  # each decodes three codes into both views, three times the usual work
     readout: Literal["cosine", "cca"] = "cca"
 
     def _check_params(self) -> None:

@@ -51,6 +51,7 @@ class DeepCCA(TowerMethod):
     n_latent: int = 256
     batch_size: int = 2048
     n_epochs: int = 6
+    least_steps: int = 100
     learning_rate: float = 3e-4
     readout: Literal["cosine", "cca"] = "cca"
 

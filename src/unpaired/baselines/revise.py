@@ -12,7 +12,7 @@ from unpaired._checks import check_number
 from unpaired.baselines.autoencoders import AutoencoderMethod
 from unpaired.baselines.towers import Batch, Towers
 from unpaired.baselines.two_way import ranking_loss
-from unpaired.math.kernels import gaussian_gram
+from unpaired.math.kernels import squared_distances
 
 MMD_WIDTHS = (0.25, 0.5, 1.0, 2.0)
 
@@ -22,11 +22,15 @@ def mmd(z_x: Tensor, z_y: Tensor) -> Tensor:
 
     Notation: z_x (n, k), z_y (m, k); the kernel is the mean of Gaussians of several widths.
     """
-    total = z_x.new_zeros(())
+    within = _mean_kernel(squared_distances(z_x)) + _mean_kernel(squared_distances(z_y))
+    return within - 2.0 * _mean_kernel(squared_distances(z_x, z_y))
+
+
+def _mean_kernel(distances: Tensor) -> Tensor:
+    """The mean over all entries and all widths of a Gaussian of squared distances."""
+    total = distances.new_zeros(())
     for width in MMD_WIDTHS:
-        within = gaussian_gram(z_x, bandwidth=width).mean()
-        within = within + gaussian_gram(z_y, bandwidth=width).mean()
-        total = total + within - 2.0 * gaussian_gram(z_x, z_y, bandwidth=width).mean()
+        total = total + torch.exp(distances / (-2.0 * width**2)).mean()
     return total / len(MMD_WIDTHS)
 
 
@@ -50,6 +54,7 @@ class ReViSE(AutoencoderMethod):
     reconstruction_weight: float = 0.1
     margin: float = 0.2
     n_hardest: int = 10
+    n_epochs: int = 6
 
     def _check_params(self) -> None:
         super()._check_params()

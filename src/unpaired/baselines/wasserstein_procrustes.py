@@ -12,12 +12,15 @@ from unpaired.baselines.base import Found
 from unpaired.baselines.closed_form import PairedMaps
 from unpaired.baselines.inputs import pair_moments
 from unpaired.baselines.procrustes import Procrustes, orthogonal_maps
-from unpaired.baselines.rematch import best_pairs, partner_of
+from unpaired.baselines.rematch import best_pairs, free_rows, partner_of
 from unpaired.matching.assignment import assign
 from unpaired.matching.clustering import cluster
 from unpaired.matching.small_qap import best_assignments
 from unpaired.matching.smoothing import unit_rows
 from unpaired.types import FloatArray, IntArray
+
+CLUSTER_ROWS = 4000
+"""Rows of each view that a restart clusters, at most; each restart draws its own."""
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -33,7 +36,7 @@ class WassersteinProcrustes(Procrustes):
         n_clusters: Clusters of each view; fewer where a view has fewer than four rows for each.
         n_restarts: Clusterings that are averaged.
         n_rounds: Rounds of assignment and Procrustes.
-        batch_size: Rows of each view in a round, at most.
+        batch_size: Rows of each view in a round that no pair names, at most.
         known_weight: Weight of the known pairs against the batch in a rotation.
         n_inputs: Principal components of each view that are used, at most.
         random_state: Seed of clusterings and batches.
@@ -61,11 +64,15 @@ class WassersteinProcrustes(Procrustes):
         self, x: FloatArray, y: FloatArray, known: IntArray, rng: np.random.Generator
     ) -> tuple[PairedMaps, Found | None]:
         anchor = pair_moments(x, y, known).xy if len(known) else np.zeros((x.shape[1], y.shape[1]))
+        free_x, free_y = free_rows(known, len(x), len(y), "one-to-one")
+        if not len(free_x) or not len(free_y):  # nothing to find: Procrustes on the known pairs
+            maps = orthogonal_maps(anchor)
+            return maps, Found(partner_of(known, len(x)), float(maps.correlations.sum()))
         cross = sum(self._cluster_cross(x, y, known, rng) for _ in range(self.n_restarts))
         maps = orthogonal_maps(cross / self.n_restarts + self.known_weight * anchor)
         for number in range(self.n_rounds):
-            rows_x = rng.permutation(len(x))[: self.batch_size]
-            rows_y = rng.permutation(len(y))[: self.batch_size]
+            rows_x = rng.permutation(free_x)[: self.batch_size]
+            rows_y = rng.permutation(free_y)[: self.batch_size]
             scores = (x[rows_x] @ maps.map_x) @ (y[rows_y] @ maps.map_y).T
             partner = assign(-scores)
             matched = np.flatnonzero(partner >= 0)
@@ -81,7 +88,11 @@ class WassersteinProcrustes(Procrustes):
     def _cluster_cross(
         self, x: FloatArray, y: FloatArray, known: IntArray, rng: np.random.Generator
     ) -> FloatArray:
-        """The cross-covariance of matched cluster centres of one restart."""
+        """The cross-covariance of matched cluster centres of one restart, on some of the rows."""
+        if len(known) > CLUSTER_ROWS // 2:
+            known = known[np.sort(rng.permutation(len(known))[: CLUSTER_ROWS // 2])]
+        x, places_x = _some_rows(x, known[:, 0], rng)
+        y, places_y = _some_rows(y, known[:, 1], rng)
         size = max(2, min(self.n_clusters, len(x) // 4, len(y) // 4))
         parts = [cluster(unit_rows(rows), size, rng, n_init=1) for rows in (x, y)]
         grams = [_off_mean(part.centres @ part.centres.T) for part in parts]
@@ -89,11 +100,22 @@ class WassersteinProcrustes(Procrustes):
         if len(known):
             np.add.at(
                 linear,
-                (parts[0].index[known[:, 0]], parts[1].index[known[:, 1]]),
+                (parts[0].index[places_x], parts[1].index[places_y]),
                 size / len(known),
             )
         found = best_assignments([(grams[0], grams[1])], linear, rng=rng, n_starts=40)
         return parts[0].centres.T @ parts[1].centres[found.best] / size
+
+
+def _some_rows(
+    rows: FloatArray, needed: IntArray, rng: np.random.Generator
+) -> tuple[FloatArray, IntArray]:
+    """At most CLUSTER_ROWS of the rows, all ``needed`` ones among them, and where these now are."""
+    if len(rows) <= CLUSTER_ROWS:
+        return rows, needed
+    kept, places = np.unique(needed, return_inverse=True)
+    others = rng.permutation(np.setdiff1d(np.arange(len(rows)), kept))
+    return rows[np.concatenate([kept, others[: CLUSTER_ROWS - len(kept)]])], places
 
 
 def _off_mean(gram: FloatArray) -> FloatArray:

@@ -13,7 +13,7 @@ from typing import Any
 from unpaired._checks import check_choice
 from unpaired.errors import DataError, InputError
 
-PROTOCOL = 1
+PROTOCOL = 2
 """Part of every cell's identity: raise it when a task comes to measure something else."""
 TASKS: dict[str, tuple[str, ...]] = {
     "retrieval": ("sup", "semi"),
@@ -27,7 +27,7 @@ COLUMNS = {
 }
 FIELDS = {"title", "task", "rows", "settings", "seeds", "published", "columns", "note",
           "data", "options", "methods"}  # fmt: skip
-METHOD_FIELDS = {"name", "label", "params", "settings"}
+METHOD_FIELDS = {"name", "label", "params", "settings", "rows", "seeds"}
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,18 @@ class MethodSpec:
     params: dict[str, Any] = field(default_factory=dict)
     settings: tuple[str, ...] = ()
     """The settings it takes part in; empty means all."""
+    rows: tuple[str, ...] = ()
+    """The rows it takes part in; empty means all. For a slow method."""
+    seeds: tuple[int, ...] = ()
+    """The seeds it takes part in; empty means all."""
+
+    def takes_part(self, setting: str, row: str, seed: int) -> bool:
+        """Whether the method has a cell there."""
+        return (
+            (not self.settings or setting in self.settings)
+            and (not self.rows or row in self.rows)
+            and (not self.seeds or seed in self.seeds)
+        )
 
 
 @dataclass(frozen=True)
@@ -91,8 +103,8 @@ class BenchConfig:
             for row in self.rows:
                 for setting in self.settings:
                     for method in self.methods:
-                        if _makes_sense(self.task, setting, row) and (
-                            not method.settings or setting in method.settings
+                        if _makes_sense(self.task, setting, row) and method.takes_part(
+                            setting, row, seed
                         ):
                             yield Cell(
                                 self.task, self.data, self.options, method, setting, row, seed
@@ -153,9 +165,9 @@ def parse_config(values: dict[str, Any], name: str = "config") -> BenchConfig:
     settings = tuple(_texts(values.get("settings", list(TASKS[task][:2])), f"{name}: settings"))
     for setting in settings:
         check_choice(setting, f"setting of task {task}:", TASKS[task])
-    seeds = values.get("seeds", [0, 1, 2])
-    if not isinstance(seeds, list) or not seeds or not all(_is_seed(seed) for seed in seeds):
-        raise InputError(f"{name}: seeds must be a list of whole numbers of at least 0: {seeds!r}.")
+    seeds = _seeds(values.get("seeds", [0, 1, 2]), f"{name}: seeds")
+    if not seeds:
+        raise InputError(f"{name}: seeds must be whole numbers, at least one: got none.")
     if not isinstance(values["data"], dict) or "source" not in values["data"]:
         raise InputError(f'{name} must have a table [data] with a field source, such as "toy".')
     published = values.get("published", [])
@@ -170,7 +182,7 @@ def parse_config(values: dict[str, Any], name: str = "config") -> BenchConfig:
         methods=tuple(_method(entry, name) for entry in methods),
         rows=tuple(_texts(values["rows"], f"{name}: rows")),
         settings=settings,
-        seeds=tuple(seeds),
+        seeds=seeds,
         columns=tuple(_texts(values.get("columns", list(COLUMNS[task])), f"{name}: columns")),
         options=dict(values.get("options", {})),
         published=tuple(_texts(published, f"{name}: published")),
@@ -211,6 +223,8 @@ def _method(entry: Any, name: str) -> MethodSpec:
         label=str(entry.get("label", entry["name"].rpartition(":")[2])),
         params=dict(entry.get("params", {})),
         settings=tuple(_texts(entry.get("settings", []), f"{name}: settings of a method")),
+        rows=tuple(_texts(entry.get("rows", []), f"{name}: rows of a method")),
+        seeds=_seeds(entry.get("seeds", []), f"{name}: seeds of a method"),
     )
 
 
@@ -218,6 +232,12 @@ def _texts(value: Any, name: str) -> list[str]:
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise InputError(f"{name} must be a list of texts: got {value!r}.")
     return value
+
+
+def _seeds(value: Any, name: str) -> tuple[int, ...]:
+    if not isinstance(value, list) or not all(_is_seed(seed) for seed in value):
+        raise InputError(f"{name} must be a list of whole numbers of at least 0: got {value!r}.")
+    return tuple(value)
 
 
 def _is_seed(value: Any) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unpaired._checks import check_choice
+from unpaired._checks import check_choice, check_number
 from unpaired._random import derive_rng
 from unpaired.datasets import prepared, toy
 from unpaired.datasets.awa import load_awa
@@ -127,11 +127,19 @@ class DataSource:
         return TwoViews(found.x, vectors, found.truth, split=found.split, names_y=found.names_y)
 
     def _cifar10(self) -> TwoViews:
-        """Photos as rows by the named features, computed once and kept in the cache."""
+        """Photos as rows by the named features, computed once and kept in the cache.
+
+        ``n_train`` and ``n_test`` keep the first photos of a split, all by default.
+        """
         kind = check_choice(
             self.spec.get("features", "coates-ng"), "features", ("coates-ng", "efficientnet")
         )
-        parts = {split: read_cifar10(self.path("folder"), split) for split in SPLITS}
+        parts = {}
+        for split in SPLITS:
+            photos, labels = read_cifar10(self.path("folder"), split)
+            limit = self.spec.get(f"n_{split}", len(photos))
+            check_number(limit, f"n_{split}", 1, integer=True)
+            parts[split] = photos[:limit], labels[:limit]
         images = np.concatenate([part[0] for part in parts.values()])
         vectors = self._name_vectors(CLASS_NAMES)
         return TwoViews(

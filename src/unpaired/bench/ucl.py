@@ -2,9 +2,10 @@
 
 A row "10-40-10" means: 10 labelled, 40 unlabelled and 10 test images, in thousands of the official
 splits (``unit = "thousand"``) or in percent of all images, drawn at random (``unit = "percent"``).
-``scale = 0.4`` takes 0.4 times as many labelled and unlabelled ones. "transductive" lets the test
-images, without labels, join the unlabelled ones. The names that a method infers for its pile are
-the labels of a linear SVM, once on the method's embedding and once on the features.
+``scale = 0.4`` takes 0.4 times as many labelled and unlabelled ones, ``max_test = 2000`` the first
+test images. "transductive" lets the test images, without labels, join the unlabelled ones. The
+names that a method infers for its pile are the labels of a linear SVM, once on the method's
+embedding and once on the features.
 
 "zero-shot" trains on the images of some classes and tests on those of others: the row "official"
 takes the data set's own unseen classes, "2 unseen" draws two.
@@ -49,7 +50,7 @@ def run_ucl(
 ) -> Outcome:
     """Fit one method on a pile of images and measure the names it gives."""
     if setting == "zero-shot":
-        return run_zero_shot(data, name, params, row, seed)
+        return run_zero_shot(data, name, params, row, seed, options)
     rng = np.random.default_rng([seed, 6])
     piles = draw_piles(data, row, rng, options)
     parts = [piles.labelled, piles.unlabelled]
@@ -132,7 +133,7 @@ def draw_piles(
             raise InputError('options.unit "thousand" needs data with a split. Use "percent".')
         train = rng.permutation(np.flatnonzero(data.split == "train"))
         test = np.flatnonzero(data.split == "test")
-        test = test[: round(1000 * amounts[2])]
+        test = test[: min(round(1000 * amounts[2]), options.get("max_test", len(test)))]
         counts = [round(1000 * scale * thousands) for thousands in amounts[:2]]
     if sum(counts) > len(train) + 2 * (unit == "percent"):
         raise InputError(
@@ -143,9 +144,17 @@ def draw_piles(
 
 
 def run_zero_shot(
-    data: TwoViews, name: str, params: dict[str, Any], row: str, seed: int
+    data: TwoViews,
+    name: str,
+    params: dict[str, Any],
+    row: str,
+    seed: int,
+    options: dict[str, Any],
 ) -> Outcome:
-    """Fit on labelled images of seen classes, name images of unseen ones by their vectors."""
+    """Fit on labelled images of seen classes, name images of unseen ones by their vectors.
+
+    Option ``max_train`` draws so many training images, at most.
+    """
     rng = np.random.default_rng([seed, 8])
     unseen = unseen_classes(data, row, rng)
     seen = np.setdiff1d(np.arange(len(data.y)), unseen)
@@ -153,6 +162,7 @@ def run_zero_shot(
     of_unseen = np.isin(data.truth, unseen)
     by_class = row == "official"
     train = rng.permutation(np.flatnonzero(~of_unseen & (split == "train")))
+    train = train[: options.get("max_train", len(train))]
     test = np.flatnonzero(of_unseen if by_class else of_unseen & (split == "test"))
     if not len(train) or not len(test):
         raise InputError(
