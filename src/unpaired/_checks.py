@@ -167,6 +167,21 @@ def check_pairs(pairs: Any, n_x: int, n_y: int) -> IntArray:
     return array[np.sort(first)]
 
 
+def check_partners(start: Any, n_x: int, n_y: int) -> IntArray:
+    """``start`` as (n_x,) rows of y, -1 = none.
+
+    Raises:
+        InputError: when its shape or an entry is wrong.
+    """
+    partner = np.asarray(start, dtype=np.int64)
+    if partner.shape != (n_x,) or partner.max() >= n_y or partner.min() < -1:
+        raise InputError(
+            f"start must hold a row of y, or -1, for each of the {n_x} rows of x: it has shape "
+            f"{partner.shape} and entries from {partner.min()} to {partner.max()}."
+        )
+    return partner
+
+
 def check_one_to_one(pairs: IntArray) -> IntArray:
     """Return ``pairs`` when no row occurs twice.
 

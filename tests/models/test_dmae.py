@@ -7,6 +7,7 @@ from sklearn.exceptions import NotFittedError
 
 import unpaired
 from unpaired.evaluation.retrieval import recall_at_k
+from unpaired.matching.portfolio import align
 from unpaired.math.dependence import MEASURES
 
 FAST = {"n_rounds": 2, "n_epochs": 1, "hidden": (16,)}
@@ -271,3 +272,27 @@ def test_a_start_of_ones_own_is_checked_and_used():
         unpaired.DMAE(**FAST).fit(x, y, start=np.full(60, 99))
     model = unpaired.DMAE(**FAST, random_state=0).fit(x, y, start=np.arange(60))
     assert (model.match_.partner == np.arange(60)).mean() > 0.9
+
+
+def test_few_known_pairs_start_from_the_matching_engine(rng, monkeypatch):
+    """A start stands for the first rounds, and a known image's captions reach the engine as one."""
+    factors = rng.standard_normal((150, 8))
+    x = factors @ rng.standard_normal((8, 12)) + 0.3 * rng.standard_normal((150, 12))
+    y = np.tanh(factors @ rng.standard_normal((8, 9))) + 0.3 * rng.standard_normal((150, 9))
+    twice = np.concatenate([y, y[:12] + 0.1])
+    pairs = np.array([(row, row) for row in range(12)] + [(row, 150 + row) for row in range(12)])
+    seen = []
+
+    def engine(x, y, known, random_state):
+        seen.append((len(y), known.tolist()))
+        return align(x, y, known, random_state=random_state)
+
+    monkeypatch.setattr("unpaired.models.dmae.align", engine)
+    model = unpaired.DMAE(n_epochs=0, random_state=0).fit(x, twice, pairs)
+    assert seen == [(150, [[row, row] for row in range(12)])]
+    assert len(model.history_) == 6
+    assert model.match_.partner[:12].tolist() == list(range(12))
+    assert model.match_.n_y == 162
+    many = np.column_stack([np.arange(70), np.arange(70)])
+    assert len(unpaired.DMAE(n_epochs=0, random_state=0).fit(x, y, many).history_) == 9
+    assert len(seen) == 1

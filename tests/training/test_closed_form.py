@@ -4,8 +4,10 @@ import torch
 
 from unpaired.math.eigen import canonical_maps
 from unpaired.training.closed_form import (
+    WARM_ROUNDS,
     ClosedFormConfig,
     Coordinates,
+    Round,
     Rows,
     choose_ridge,
     lay_out,
@@ -108,3 +110,7 @@ def test_soft_rounds_find_the_rest_from_a_tenth(rng):
     found = free_y[seen[-1].plan.partners()].numpy()
     assert (found == truth[15:]).mean() > 0.9
     assert seen[-1].n_pairs > 15
+    again: list[Round] = []
+    soft_rounds(coordinates, rows, config, start=seen[0].plan, on_round=again.append)
+    assert len(again) == config.n_rounds - WARM_ROUNDS
+    assert again[0].plan is seen[0].plan

@@ -10,14 +10,20 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from unpaired._checks import check_choice, check_pairs, check_view
+from unpaired._checks import check_choice, check_pairs, check_partners, check_view
 from unpaired._random import RandomState, derive_rng, derive_seed, resolve_seed
 from unpaired.errors import InputError
 from unpaired.evaluation.retrieval import foscttm
 from unpaired.matching.portfolio import RELATIONS, Alignment, align, match
 from unpaired.math.dependence import MEASURES
 from unpaired.models.base import SavedEstimator
-from unpaired.models.placing import describe_partners, match_free, share_of_partners
+from unpaired.models.placing import (
+    describe_partners,
+    free_pairs,
+    match_free,
+    one_to_one,
+    share_of_partners,
+)
 from unpaired.models.presets import (
     NAMES,
     Settings,
@@ -31,11 +37,15 @@ from unpaired.training.common_space import CommonSpace
 from unpaired.training.learner import learn, take_over
 from unpaired.training.objective import Bandwidth
 from unpaired.training.published import PublishedSpace, learn_published
-from unpaired.training.soft_plan import SoftPlan, hard_plan
+from unpaired.training.soft_plan import SoftPlan, hard_plan, product_blocks, soft_plan
 from unpaired.types import FloatArray, IntArray, Match, Objective
 
-FEW_ROWS = 2
+FEW_ROWS = 64
 """Below so many rows of x with a known partner, the matching engine gives the start."""
+LEAST_ROWS = 8
+"""Below so many, what the engine finds is taken over as it is."""
+START_TEMPERATURE = 0.3
+"""Of the plan made of the engine's scores, in their standard deviations."""
 SURE = 0.85
 """Partners found softly never claim more confidence than this: they are not evident."""
 
@@ -148,14 +158,14 @@ class DMAE(SavedEstimator):
         settings = resolve(self.preset, {name: getattr(self, name) for name in NAMES})
         rows_x, rows_y = check_view(x, "x"), check_view(y, "y")
         known = check_pairs(pairs, len(rows_x), len(rows_y))
-        partner = None if start is None else check_start(start, len(rows_x), len(rows_y))
+        partner = None if start is None else check_partners(start, len(rows_x), len(rows_y))
         self.seed_ = resolve_seed(self.random_state)
         self._device = pick_device(self.device)
         self.widths_ = (rows_x.shape[1], rows_y.shape[1])
         free_x, free_y = self._free_rows(known, len(rows_x), len(rows_y))
         wanted = bool(len(free_x) and len(free_y))
         found: Alignment | Match | None = None
-        few = len(np.unique(known[:, 0])) < FEW_ROWS
+        few = len(np.unique(known[:, 0])) < (FEW_ROWS if self.relation == "one-to-one" else 2)
         if wanted and partner is None and (few or self.preset == "paper"):
             found = self._engine(rows_x, rows_y, known)
             partner = (found.match if isinstance(found, Alignment) else found).partner
@@ -212,12 +222,19 @@ class DMAE(SavedEstimator):
 
     def _engine(self, x: FloatArray, y: FloatArray, known: IntArray) -> Alignment | Match:
         """What the matching engine finds, with the known pairs it can take."""
-        first = known[np.unique(known[:, 0], return_index=True)[1]]
         seed = derive_seed(self.seed_, "match")
         if self.relation == "many-to-one":
+            first = known[np.unique(known[:, 0], return_index=True)[1]]
             return match(x, y, first, self.relation, seed)
-        first = first[np.unique(first[:, 1], return_index=True)[1]]
-        return align(x, y, first, random_state=seed)
+        rows, kept, pairs = one_to_one(y, known)
+        found = align(x, rows, pairs, random_state=seed)
+        partner, runner_up = (
+            np.where(column >= 0, kept[column], -1)
+            for column in (found.match.partner, found.match.runner_up)
+        )
+        return replace(
+            found, match=replace(found.match, partner=partner, runner_up=runner_up, n_y=len(y))
+        )
 
     def _fit_default(
         self,
@@ -233,22 +250,33 @@ class DMAE(SavedEstimator):
         x, y = views
         config = learner_config(self.dependence, settings)
         seed = derive_seed(self.seed_, "learner")
-        if isinstance(found, Alignment) and found.kind not in ("sharp", "small"):
-            placed = tuple(
+        begin: SoftPlan | None = None
+        few = len(np.unique(known[:, 0])) < LEAST_ROWS
+        if isinstance(found, Alignment) and found.kind == "small" and not few:
+            found, partner = None, None  # so small that the known pairs say more
+        elif isinstance(found, Alignment) and found.kind not in ("sharp", "small"):
+            placed_x, placed_y = (
                 self._tensor(embed(view.double().cpu().numpy()))
                 for embed, view in ((found.embed_x, x), (found.embed_y, y))
             )
-            self._space: CommonSpace | PublishedSpace = take_over(
-                x, y, (placed[0], placed[1]), config.closed_form, seed
+            if few:
+                self._space: CommonSpace | PublishedSpace = take_over(
+                    x, y, (placed_x, placed_y), config.closed_form, seed
+                )
+                self.history_, self.trace_ = [], [found.match.pairs]
+                return found.match
+            begin = soft_plan(
+                product_blocks(placed_x[free[0]], placed_y[free[1]]),
+                (len(free[0]), len(free[1])),
+                START_TEMPERATURE,
+                config.closed_form.n_candidates,
             )
-            self.history_, self.trace_ = [], [found.match.pairs]
-            return found.match
+            found, partner = None, None
         pairs = known
         if found is not None and partner is not None:  # evident, or all there is
             extra = np.setdiff1d(np.flatnonzero(partner >= 0), known[:, 0])
             pairs = np.concatenate([known, np.column_stack([extra, partner[extra]])])
             free, partner = self._free_rows(pairs, len(x), len(y)), None
-        begin: SoftPlan | None = None
         if partner is not None:
             position = np.full(len(y), -1)
             position[free[1]] = np.arange(len(free[1]))
@@ -268,8 +296,7 @@ class DMAE(SavedEstimator):
         learned = learn(x, y, rows, config, seed, start=begin, balanced=not many, on_step=on_step)
         self._space, self.history_ = learned.space, learned.history
         self.trace_ = [
-            np.concatenate([pairs, _found_pairs(step.cpu().numpy(), free)])
-            for step in learned.trace
+            np.concatenate([pairs, free_pairs(step.cpu().numpy(), free)]) for step in learned.trace
         ] or [pairs]
         if isinstance(found, Alignment):
             return found.match
@@ -368,24 +395,3 @@ class DMAE(SavedEstimator):
         kind = PublishedSpace if self.preset == "paper" else CommonSpace
         space = {k.removeprefix("space."): a for k, a in arrays.items() if k.startswith("space.")}
         self._space = kind.from_arrays(space, self._device)
-
-
-def check_start(start: Any, n_x: int, n_y: int) -> IntArray:
-    """``start`` as (n_x,) rows of y, -1 = none.
-
-    Raises:
-        InputError: when its shape or an entry is wrong.
-    """
-    partner = np.asarray(start, dtype=np.int64)
-    if partner.shape != (n_x,) or partner.max() >= n_y or partner.min() < -1:
-        raise InputError(
-            f"start must hold a row of y, or -1, for each of the {n_x} rows of x: it has shape "
-            f"{partner.shape} and entries from {partner.min()} to {partner.max()}."
-        )
-    return partner
-
-
-def _found_pairs(partner: IntArray, free: tuple[IntArray, IntArray]) -> IntArray:
-    """Pairs of row numbers from partners among the free rows."""
-    rows = np.flatnonzero(partner >= 0)
-    return np.column_stack([free[0][rows], free[1][partner[rows]]]).astype(np.int64)

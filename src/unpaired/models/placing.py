@@ -35,6 +35,24 @@ def _numbers(space: Space, rows: Tensor, view: int) -> FloatArray:
     return np.asarray(space.placed(rows, view).cpu().numpy())
 
 
+def one_to_one(y: FloatArray, known: IntArray) -> tuple[FloatArray, IntArray, IntArray]:
+    """Rows of y, their numbers, and pairs in which no row occurs twice.
+
+    Partners of one row of x, as five captions of an image, become one row: their mean, in the place
+    of the first. Of pairs that share a row of y the first is kept.
+    """
+    pairs = known[np.unique(known[:, 1], return_index=True)[1]]
+    owners, first, owner = np.unique(pairs[:, 0], return_index=True, return_inverse=True)
+    means = np.zeros((len(owners), y.shape[1]))
+    np.add.at(means, owner, y[pairs[:, 1]])
+    means /= np.bincount(owner, minlength=len(owners))[:, None]
+    places = pairs[first, 1]
+    kept = np.setdiff1d(np.arange(len(y)), np.setdiff1d(known[:, 1], places))
+    rows = y.copy()
+    rows[places] = means
+    return rows[kept], kept, np.column_stack([owners, np.searchsorted(kept, places)])
+
+
 def match_free(
     space: Space,
     views: Views,
@@ -61,6 +79,12 @@ def match_free(
         found = complete(found, len(right), lambda r, c: -(left[r] @ right[c].T))
     partner[free[0]] = np.where(found >= 0, free[1][np.maximum(found, 0)], -1)
     return partner
+
+
+def free_pairs(partner: IntArray, free: tuple[IntArray, IntArray]) -> IntArray:
+    """Pairs of row numbers from partners among the free rows."""
+    rows = np.flatnonzero(partner >= 0)
+    return np.column_stack([free[0][rows], free[1][partner[rows]]]).astype(np.int64)
 
 
 def share_of_partners(

@@ -18,9 +18,9 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from unpaired.training.features import FeatureMap, fit_features
-from unpaired.training.soft_plan import SoftPlan, soft_plan
+from unpaired.training.soft_plan import SoftPlan, product_blocks, soft_plan
 
-BLOCK_ROWS = 2048
+WARM_ROUNDS = 3
 RIDGE_FOLDS = 4
 RIDGE_FACTORS = (1.0, 0.1, 0.01)
 """Ridges that are tried on known pairs, as multiples of the one given."""
@@ -238,8 +238,8 @@ def soft_rounds(
 ) -> list[CanonicalTower]:
     """Maps after soft rounds, from the known pairs or from ``start``, a plan over the free rows.
 
-    The weight of a soft pair grows with the peak of its row's plan. Cost of a round
-    O(n_x n_y k + n r^2) time, no n_x x n_y memory.
+    The weight of a soft pair grows with the peak of its row's plan. A start stands for the first
+    rounds, WARM_ROUNDS at most. Cost of a round O(n_x n_y k + n r^2) time, no n_x x n_y memory.
     """
     n_known = float(rows.weights.sum())
     known = [cross_product(part, rows.pairs, rows.weights) for part in coordinates]
@@ -248,7 +248,9 @@ def soft_rounds(
     maps = solve_maps(coordinates, known, n_known, config) if n_known else []
     sizes = [right.shape[1] for _, right in free]
     joint_y = torch.cat([right for _, right in free], 1)
-    schedule = np.geomspace(*config.temperatures, config.n_rounds) if min(shape) else ()
+    schedule = np.geomspace(*config.temperatures, config.n_rounds) if min(shape) else np.empty(0)
+    if start is not None:
+        schedule = schedule[min(WARM_ROUNDS, max(len(schedule) - 1, 0)) :]
     for step, temperature in enumerate(schedule):
         if step == 0 and start is not None:
             plan = start
@@ -291,5 +293,4 @@ def _score_blocks(
     parts = list(zip(free, maps, strict=True))
     right = join([y @ map_y for (_, y), (_, map_y, _) in parts], width)
     left = join([x @ map_x for (x, _), (map_x, _, _) in parts], width)
-    for block in torch.split(torch.arange(len(left), device=left.device), BLOCK_ROWS):
-        yield block, left[block] @ right.T
+    return product_blocks(left, right)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +11,8 @@ import torch
 from torch import Tensor
 
 from unpaired.types import IntArray
+
+BLOCK_ROWS = 2048
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,12 @@ def hard_plan(partner: IntArray, n_y: int, device: torch.device) -> SoftPlan:
         torch.ones(len(rows), device=device),
         (len(partner), n_y),
     )
+
+
+def product_blocks(left: Tensor, right: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+    """Row numbers and their inner products with all rows of ``right``, block by block."""
+    for block in torch.split(torch.arange(len(left), device=left.device), BLOCK_ROWS):
+        yield block, left[block] @ right.T
 
 
 def soft_plan(
