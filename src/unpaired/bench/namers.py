@@ -63,9 +63,11 @@ class _Classifier:
         return np.asarray(self.model.predict(x), dtype=np.int64)
 
     def embed(self, x: FloatArray) -> FloatArray:
-        """The embedding where the classifier has one, else the rows themselves."""
-        transform = getattr(self.model, "transform", None)
-        return np.asarray(x if transform is None else transform(x))
+        """How near rows are to each class, as in an embedding of two views; else the rows."""
+        probabilities = getattr(self.model, "predict_proba", None)
+        if probabilities is None:
+            return np.asarray(x)
+        return np.asarray(np.log(np.maximum(probabilities(x), 1e-12)))
 
 
 class _TwoViewNamer:
