@@ -226,6 +226,17 @@ def check_number(value: Any, name: str, low: float, *, integer: bool = False) ->
         raise InputError(f"{name} must be {kind} of at least {low}: got {value!r}.")
 
 
+def check_jobs(value: Any, name: str = "n_jobs") -> None:
+    """Refuse a number of jobs that is neither None, -1 nor a whole number from 1 on.
+
+    Raises:
+        InputError: when it is another.
+    """
+    if value is None or value == -1:
+        return
+    check_number(value, name, 1, integer=True)
+
+
 def check_gram_pair(
     gram_x: torch.Tensor, gram_y: torch.Tensor, perm: torch.Tensor | None = None
 ) -> None:

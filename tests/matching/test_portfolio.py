@@ -61,6 +61,19 @@ def test_same_seed_same_bits():
     assert copy.deepcopy(one.objective).per_start == two.objective.per_start
 
 
+@pytest.mark.parametrize("pairs", [None, np.column_stack([np.arange(12), np.arange(12)])])
+def test_starts_refined_at_once_give_the_same_bits(pairs):
+    factors = np.random.default_rng(3).standard_normal((120, 6))
+    noise = np.random.default_rng(4).standard_normal((2, 120, 9))
+    x = factors @ np.random.default_rng(5).standard_normal((6, 9)) + noise[0]
+    y = factors @ np.random.default_rng(6).standard_normal((6, 9)) + noise[1]
+    one, two = (align(x, y, pairs, n_jobs=n_jobs) for n_jobs in (None, 2))
+    assert one.kind not in ("sharp", "small")  # several starts were refined
+    np.testing.assert_array_equal(one.match.partner, two.match.partner)
+    np.testing.assert_array_equal(one.score_matrix(x, y), two.score_matrix(x, y))
+    assert one.match.objective.per_start == two.match.objective.per_start
+
+
 def test_groups_are_found_where_partners_are_not_and_nothing_is_claimed(seed):
     x, y, group_x, group_y = noisy_groups(np.random.default_rng([seed, 1]))
     found = align(x, y, random_state=seed)
@@ -189,6 +202,7 @@ def test_many_to_one_respects_class_sizes_and_pairs(seed):
         ({"pairs": [[0, 1], [5, 1]]}, "pairs must be one to one: row 1 of y is paired with rows"),
         ({"pairs": [[0, 99]]}, "pairs must name rows of y between 0 and 9: pair 0 names 99."),
         ({"pairs": [[0, 1]], "forbidden": [[0, 1]]}, "pairs and forbidden must not share a pair"),
+        ({"n_jobs": 0}, "n_jobs must be a whole number of at least 1: got 0"),
         ({"similarity": np.zeros((3, 3))}, "similarity must have shape (10, 10)"),
         ({"forbidden": "aligned"}, "forbidden must be a (k, 2) integer array"),
         ({"relation": "many2one"}, 'Unknown relation "many2one". Did you mean "many-to-one"?'),

@@ -8,13 +8,15 @@ sample, and the maps carry over to all rows. A handful of rows is searched direc
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
+from joblib import parallel_config
 from numpy.typing import NDArray
 
-from unpaired._checks import check_choice, check_view
+from unpaired._checks import check_choice, check_jobs, check_view
 from unpaired._random import RandomState, derive_rng, resolve_seed
 from unpaired.errors import InputError
 from unpaired.matching.assignment import assign, complete
@@ -64,6 +66,7 @@ def match(
     start: Any = None,
     leave_out: Literal["auto"] | bool = False,
     class_sizes: Any = None,
+    n_jobs: int | None = None,
 ) -> Match:
     """Match the rows of two views by their geometry alone, without networks.
 
@@ -90,6 +93,8 @@ def match(
         leave_out: Leave out rows whose partner is more probably not there ("auto" or True); how
             many is estimated from the data. All rows are left out where nothing can be trusted.
         class_sizes: Largest number of rows of x for each row of y, for many-to-one.
+        n_jobs: Starts refined at once (one-to-one, where no partners are evident), -1 = as many as
+            there are cores; the result is the same. None takes ``joblib.parallel_config``'s, or 1.
 
     Returns:
         A Match in the order of the rows of x.
@@ -122,6 +127,7 @@ def match(
         weights=weights,
         start=start,
         leave_out=leave_out,
+        n_jobs=n_jobs,
     ).match
 
 
@@ -137,8 +143,10 @@ def align(
     weights: Any = None,
     start: Any = None,
     leave_out: Literal["auto"] | bool = False,
+    n_jobs: int | None = None,
 ) -> Alignment:
     """One-to-one matching with the maps behind it; arguments as for ``match``."""
+    check_jobs(n_jobs)
     problem = check_problem(
         x,
         y,
@@ -152,9 +160,11 @@ def align(
     )
     rng = derive_rng(resolve_seed(random_state), "match")
     rows_x, rows_y = problem.counted
-    if len(rows_x) == len(problem.x) and len(rows_y) == len(problem.y):
-        return _align(problem, rng)
-    return _place_rest(_align(problem.restrict(rows_x, rows_y), rng), problem, rows_x, rows_y)
+    whole = len(rows_x) == len(problem.x) and len(rows_y) == len(problem.y)
+    inner = problem if whole else problem.restrict(rows_x, rows_y)
+    with nullcontext() if n_jobs is None else parallel_config("threading", n_jobs=n_jobs):
+        found = _align(inner, rng)
+    return found if whole else _place_rest(found, problem, rows_x, rows_y)
 
 
 def _align(problem: Problem, rng: np.random.Generator) -> Alignment:

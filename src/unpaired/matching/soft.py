@@ -9,9 +9,10 @@ geometries share by accident, except where most rows turn out to have a mutual p
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from joblib import Parallel, delayed
 
 from unpaired.matching.anchored import drop_worse, grow_plan, known_score
 from unpaired.matching.profiles import joint_profile, pair_score, profile_score, raw_profile
@@ -229,17 +230,23 @@ def _mean_plan(views: Sequence[_View], extra: Single | None) -> Single:
     subsets = [list(views)]
     if len(views) > 1:
         subsets += [[view for view in views if view is not left_out] for left_out in views]
+    parallel = Parallel(require="sharedmem", return_as="generator")
     total: Single | None = None
-    for subset in subsets:
-        anchor = _with_extra(_anchor(subset), extra)
-        coords = [view.coords for view in subset]
-        before = sinkhorn(anchor.copy(), 0.25)
-        _, after = refine(coords, crosses_of(coords, before), (0.25,), FINAL_POWER, anchor)
-        after += before
-        total = after if total is None else np.add(total, after, out=total)
+    for part in parallel(delayed(_two_plans)(subset, extra) for subset in subsets):
+        total = part if total is None else np.add(total, part, out=total)
     assert total is not None  # there is always a view
     total /= np.float32(2 * len(subsets))
     return total
+
+
+def _two_plans(views: Sequence[_View], extra: Single | None) -> Single:
+    """The sum of the plans before and after one round."""
+    anchor = _with_extra(_anchor(views), extra)
+    coords = [view.coords for view in views]
+    before = sinkhorn(anchor.copy(), 0.25)
+    _, after = refine(coords, crosses_of(coords, before), (0.25,), FINAL_POWER, anchor)
+    after += before
+    return after
 
 
 def _search_rows(
@@ -264,23 +271,45 @@ def _search(
     rng: np.random.Generator,
     plans: Mapping[str, Single],
 ) -> list[_Entry]:
-    """One refined finalist per view and profile or plan, with its dependence and its gap."""
+    """One refined finalist per view and profile or plan, with its dependence and its gap.
+
+    They are independent of each other and may run at once (``joblib.parallel_config``); all that is
+    random is drawn first, so that the result is the same.
+    """
     union = _joined(list(pool.values()))
-    entries = []
+    jobs, nulls = [], []
     for name, view in pool.items():
         small = [(view.coords[0][rx], view.coords[1][ry])]
-        null = _null_dependence(small, rng)
+        nulls += [delayed(_null_dependence)(small, draw) for draw in _random_maps(small, rng)]
         kinds = [("own", _joined([view])), ("joint", union), *((kind, union) for kind in plans)]
         for kind, profile in kinds:
             anchor = _with_extra(profile_score(profile[0][rx], profile[1][ry]), extra)
-            first = plans[kind].copy() if kind in plans else sinkhorn(anchor.copy(), 0.25)
-            start = crosses_of(small, pin(first, pairs), pairs)
-            crosses, plan = refine(small, start, SEARCH_TEMPERATURES, anchor=anchor, pairs=pairs)
-            reached = dependence(small, crosses_of(small, plan))
-            gap = (reached - null) / max(1.0 - null, 1e-9)
-            scores = joint_score(small, crosses, FINAL_POWER)
-            entries.append(_Entry(name, kind, reached, gap, scores))
-    return entries
+            jobs.append(delayed(_finalist)(name, kind, small, anchor, plans.get(kind), pairs))
+    parallel = Parallel(require="sharedmem")
+    found = np.reshape(parallel(nulls), (len(pool), -1)).mean(axis=1)
+    null = dict(zip(pool, found.tolist(), strict=True))
+    return [replace(e, gap=_above(e.dependence, null[e.view])) for e in parallel(jobs)]
+
+
+def _above(reached: float, null: float) -> float:
+    """What is reached beyond ``null``, as a share of what there is beyond it."""
+    return (reached - null) / max(1.0 - null, 1e-9)
+
+
+def _finalist(
+    view: str,
+    kind: str,
+    coords: list[tuple[Array, Array]],
+    anchor: Single,
+    plan: Single | None,
+    pairs: IntArray | None,
+) -> _Entry:
+    """What one start is refined to in one view; its gap is not known yet."""
+    first = sinkhorn(anchor.copy(), 0.25) if plan is None else plan.copy()
+    start = crosses_of(coords, pin(first, pairs), pairs)
+    crosses, plan = refine(coords, start, SEARCH_TEMPERATURES, anchor=anchor, pairs=pairs)
+    reached = dependence(coords, crosses_of(coords, plan))
+    return _Entry(view, kind, reached, np.nan, joint_score(coords, crosses, FINAL_POWER))
 
 
 def _scaled_plans(starts: Mapping[str, FloatArray]) -> dict[str, Single]:
@@ -289,15 +318,18 @@ def _scaled_plans(starts: Mapping[str, FloatArray]) -> dict[str, Single]:
     return {name: (p / sums[name]).astype(np.float32) for name, p in starts.items() if sums[name]}
 
 
-def _null_dependence(
+def _random_maps(
     coords: list[tuple[Array, Array]], rng: np.random.Generator, n_draws: int = 2
-) -> float:
-    """The mean dependence that random maps reach under the same refinement."""
-    reached = []
-    for _ in range(n_draws):
-        start = [rng.normal(size=(zx.shape[1], zy.shape[1])) for zx, zy in coords]
-        reached.append(dependence(coords, refine(coords, start, SEARCH_TEMPERATURES[:3])[0]))
-    return float(np.mean(reached))
+) -> list[list[Array]]:
+    """Maps that know nothing."""
+    return [
+        [rng.normal(size=(zx.shape[1], zy.shape[1])) for zx, zy in coords] for _ in range(n_draws)
+    ]
+
+
+def _null_dependence(coords: list[tuple[Array, Array]], start: list[Array]) -> float:
+    """The dependence that random maps reach under the same refinement."""
+    return dependence(coords, refine(coords, start, SEARCH_TEMPERATURES[:3])[0])
 
 
 def _choose(entries: Sequence[_Entry]) -> tuple[_Entry, list[str]]:
