@@ -88,7 +88,7 @@ def test_match_takes_weights_and_leaves_rows_out(tables):
     weights = np.ones(60)
     weights[:3] = 0.0
     np.savetxt(tables / "weights.csv", weights)
-    options = ("--weights-x", "weights.csv", "--leave-out", "--out", "out")
+    options = ("--weights-x", "weights.csv", "--leave-out", "--jobs", "2", "--out", "out")
     done = run("match", "x.npy", "y.csv", *options, cwd=tables)
     assert done.returncode == 0, done.stderr
     settings = json.loads((tables / "out" / "result.json").read_text())["settings"]

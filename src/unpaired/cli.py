@@ -77,6 +77,7 @@ def match(
     leave_out: Annotated[
         bool, typer.Option("--leave-out", help="Leave out rows that have no evident partner.")
     ] = False,
+    jobs: Annotated[int, typer.Option(help="Starts refined at once; -1 = all cores.")] = 1,
     out: Out = Path("match-report"),
     seed: Seed = 0,
 ) -> None:
@@ -102,6 +103,7 @@ def match(
         seed,
         weights=weights,
         leave_out=leave_out,
+        n_jobs=jobs,
     )
     if result.match is not None:
         write_match(result.match, out / "match.csv", table_x, table_y)
