@@ -3,7 +3,8 @@
 Run: python -m benchmarks.learner [--part retrieval single halves ...] [--seeds 3] [--out FOLDER]
 
 retrieval: Flickr8k with 0.5 to 100% of the pairs, R@1 on 1,000 unseen images and their 5,000
-captions: CCA and DMAE on the known rows alone, DMAE on all rows, InfoNCE with all pairs.
+captions: CCA and DMAE on the known rows alone, DMAE on all rows, InfoNCE with all pairs; by the
+scores as they are, and ("csls") with hubs corrected among the rows that are scored.
 single: the same with each unpaired caption as an item of its own.
 halves: no pairs, FOSCTTM of the matching engine alone and of DMAE. cells: SNARE-seq without pairs
 and with a tenth of them, beside ridge and CCA. cost: seconds of an epoch beside InfoNCE, and the
@@ -26,7 +27,8 @@ from torch.nn.functional import cross_entropy, normalize
 
 import unpaired
 from benchmarks import problems
-from unpaired.evaluation.retrieval import both_ways, foscttm
+from unpaired.bench.outcome import read_outs
+from unpaired.evaluation.retrieval import foscttm
 from unpaired.matching.portfolio import align
 from unpaired.matching.self_learning import csls
 from unpaired.matching.views import unit_rows
@@ -42,7 +44,7 @@ Record = dict[str, object]
 
 
 def cca_scores(x, y, pairs, test_x, test_y, *, ridge_x, ridge_y) -> np.ndarray:
-    """Regularised CCA (power 1/2) of centred unit rows, hubs corrected against the test rows."""
+    """Cosines after regularised CCA (power 1/2) of centred unit rows."""
     mean_x, mean_y = x.mean(0), y.mean(0)
     left, right = unit_rows(x - mean_x), unit_rows(y - mean_y)
     maps = canonical_maps(
@@ -54,7 +56,7 @@ def cca_scores(x, y, pairs, test_x, test_y, *, ridge_x, ridge_y) -> np.ndarray:
     )
     embed_x = unit_rows(unit_rows(test_x - mean_x) @ maps.map_x.numpy())
     embed_y = unit_rows(unit_rows(test_y - mean_y) @ maps.map_y.numpy())
-    return csls(embed_x @ embed_y.T, 10)
+    return embed_x @ embed_y.T
 
 
 def cca_ridges(share: float) -> dict[str, float]:
@@ -70,7 +72,7 @@ def single(seed: int, split: str, shares: tuple[float, ...]) -> Iterator[Record]
         draw = problems.flickr8k_retrieval(share, seed, split=split, single=True)
         begin = time.perf_counter()
         model = unpaired.DMAE(random_state=seed).fit(draw.x, draw.y, draw.pairs)
-        recall = both_ways(model.score_matrix(draw.test_x, draw.test_y), draw.owner, ks=(1, 5))
+        recall = read_outs(model.score_matrix(draw.test_x, draw.test_y), draw.owner, ks=(1, 5))
         seconds = time.perf_counter() - begin
         name = "DMAE, all rows, single captions"
         yield {"part": "retrieval", "share": share, "method": name, **recall, "s": seconds}
@@ -103,15 +105,15 @@ def retrieval(seed: int, split: str, shares: tuple[float, ...]) -> Iterator[Reco
             begin = time.perf_counter()
             scores = method()
             seconds = time.perf_counter() - begin
-            recall = both_ways(scores, draw.owner, ks=(1, 5))
+            recall = read_outs(scores, draw.owner, ks=(1, 5))
             yield {"part": "retrieval", "share": share, "method": name, **recall, "s": seconds}
 
 
 def infonce(draw: problems.Retrieval, seed: int) -> np.ndarray:
-    """The two-tower opponent of equal size, hubs corrected against the test rows."""
+    """Scores of the two-tower opponent of equal size."""
     model = unpaired.registry.methods["infonce"](random_state=seed)
     model.fit(draw.x, draw.y, draw.pairs)
-    return csls(model.score_matrix(draw.test_x, draw.test_y), 10)
+    return model.score_matrix(draw.test_x, draw.test_y)
 
 
 def halves(seed: int, names: tuple[str, ...]) -> Iterator[Record]:
@@ -148,9 +150,8 @@ def cells(seed: int) -> Iterator[Record]:
         return csls(mapped @ unit_rows(test_y - problem.y.mean(0)).T, 10)
 
     def cca(strength: float) -> np.ndarray:
-        return cca_scores(
-            problem.x, problem.y, pairs, test_x, test_y, ridge_x=strength, ridge_y=strength
-        )
+        ridges = {"ridge_x": strength, "ridge_y": strength}
+        return csls(cca_scores(problem.x, problem.y, pairs, test_x, test_y, **ridges), 10)
 
     def dmae() -> np.ndarray:
         model = unpaired.DMAE(random_state=seed).fit(problem.x, problem.y, pairs)
