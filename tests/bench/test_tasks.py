@@ -118,8 +118,8 @@ def test_matching_without_a_pair_and_its_curve(place, rng):
     found = run_matching(data, "match", {}, "semi", "0 pairs", 0, {})
     assert found.metrics["precision"] == 1.0
     traced = run_matching(
-        data, "dmae", {"n_rounds": 2, "n_pretrain_epochs": 1}, "semi", "10%", 0, {}
-    )
+        data, "dmae", {"n_rounds": 2, "n_pretrain_epochs": 1}, "semi", "85%", 0, {}
+    )  # with fewer pairs the engine finds all partners at once, and there are no rounds
     assert len(traced.history) >= 2
     assert set(traced.history[0]) == {"step", "precision", "recall"}
 

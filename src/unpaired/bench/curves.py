@@ -39,12 +39,13 @@ def against_share(records: list[dict[str, Any]], metric: str) -> Curves:
         most = max((_training_images(record["key"]["row"]) for record in records), default=0.0)
         records = [r for r in records if _training_images(r["key"]["row"]) == most]
     found: dict[str, dict[float, list[float]]] = {}
+    with_rest = {label for _, setting, label in map(entry_of, records) if setting == "semi"}
     for record in records:
         row, setting, label = entry_of(record)
         share = label_share(row, task)
         if metric in record["metrics"] and share is not None:
             lines = [f"{label} {setting}"]
-            if setting == "sup" and row == "100%":
+            if setting == "sup" and row == "100%" and label in with_rest:
                 lines.append(f"{label} semi")  # nothing is unpaired there: one and the same
             for line in lines:
                 found.setdefault(line, {}).setdefault(share, []).append(record["metrics"][metric])

@@ -28,7 +28,8 @@ def draw_curves(curves: Curves, path: str | os.PathLike[str]) -> Path:
         raise InputError(f'path must end in {", ".join(KINDS)}: got "{file.name}".')
     if not curves.lines:
         raise InputError(f'Curves "{curves.title}" must have at least one line: there is none.')
-    figure = Figure(figsize=(7.5, 4.5), dpi=120, layout="constrained")
+    height = max(4.5, 0.2 * len(curves.lines) + 0.5)  # the legend must fit
+    figure = Figure(figsize=(7.5, height), dpi=120, layout="constrained")
     axes = figure.subplots()
     colours = colormaps["tab20"].colors  # type: ignore[attr-defined]
     for i, (name, points) in enumerate(curves.lines.items()):
