@@ -54,6 +54,9 @@ EXCEPT = {
     "datasets/safe_pickle.py": {"pickle"},
     # Cells of a benchmark run in processes; joblib carries the arguments, no file is pickled.
     "bench/run.py": {"joblib"},
+    # Starts are refined in threads that share memory (require="sharedmem"): nothing is pickled.
+    "matching/soft.py": {"joblib"},
+    "matching/portfolio.py": {"joblib"},
 }
 
 
