@@ -22,8 +22,6 @@ from unpaired.nets.tower import Tower, TowerConfig
 from unpaired.types import FloatArray, IntArray
 
 Towers = tuple[Tower, Tower]
-READOUT_RIDGE = 1e-3
-"""Ridge of a "cca" read-out beside the noise, in units of the mean variance of the latents."""
 CLIP_NORM = 5.0
 """Gradients longer than this are shortened to it: one odd batch must not throw the weights away."""
 
@@ -253,10 +251,11 @@ class TowerMethod(TwoViewMethod):
             self._fit_readout(inputs, pairs)
 
     def _fit_readout(self, inputs: tuple[FloatArray, FloatArray], pairs: IntArray) -> None:
-        """CCA of the latents of ``pairs``; the noise of training is its ridge.
+        """CCA of the latents of ``pairs``, with the noise of training and a ridge of its own.
 
-        Each view's own moments come from noisy latents, the products of both from clean ones,
-        which noise would only blur.
+        The networks were fitted to the same pairs, so none can be held out to choose a ridge: it is
+        sqrt(n_latent / paired rows of x), in units of the mean variance. Each view's own moments
+        come from noisy latents, the products of both from clean ones, which noise would only blur.
         """
         rng = derive_rng(self.seed_, "readout")
         clean, noisy = [], []
@@ -271,7 +270,8 @@ class TowerMethod(TwoViewMethod):
             held = pair_moments(noisy[0], noisy[1], pairs)
             cross = pair_moments(clean[0], clean[1], pairs).xy
             fit = cca_fitter(self.n_latent, 0.5)
-            maps = fit(Moments(held.xx, cross, held.yy), READOUT_RIDGE, READOUT_RIDGE)
+            ridge = float(np.sqrt(clean[0].shape[1] / len(np.unique(pairs[:, 0]))))
+            maps = fit(Moments(held.xx, cross, held.yy), ridge, ridge)
         else:
             maps = fit_cca(clean[0], clean[1], pairs, rng, n_components=self.n_latent)
         self._arrays |= {"map.x": maps.map_x, "map.y": maps.map_y}

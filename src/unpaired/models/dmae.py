@@ -22,6 +22,7 @@ from unpaired.models.placing import (
     free_pairs,
     match_free,
     one_to_one,
+    place_rows,
     share_of_partners,
 )
 from unpaired.models.presets import (
@@ -300,18 +301,14 @@ class DMAE(SavedEstimator):
         ] or [pairs]
         if isinstance(found, Alignment):
             return found.match
-        partner = match_free(self._space, views, pairs, free, self.relation)
-        described = describe_partners(
-            self._space,
-            views,
-            partner,
-            Objective(learned.dependence, {"known pairs": learned.dependence}),
-            self.relation,
-        )
-        confidence = np.ones(len(x))
+        placed = place_rows(self._space, views, free)
+        chosen = match_free(placed, self.relation)
+        objective = Objective(learned.dependence, {"known pairs": learned.dependence})
+        shape = (len(x), len(y))
+        described = describe_partners(placed, chosen, free, pairs, shape, objective, self.relation)
+        confidence = described.confidence.copy()
         if learned.plan is not None:
-            shares = share_of_partners(learned.plan, partner, free)
-            confidence[free[0]] = np.minimum(SURE, shares)
+            confidence[free[0]] = np.minimum(SURE, share_of_partners(learned.plan, chosen))
         if found is not None:  # classes named by the engine
             confidence = np.minimum(confidence, found.confidence)
         confidence[known[:, 0]] = 1.0
@@ -348,7 +345,16 @@ class DMAE(SavedEstimator):
         partner = np.full(len(views[0]), -1, dtype=np.int64)
         partner[learned.trace[-1][::-1, 0]] = learned.trace[-1][::-1, 1]  # a row's first pair wins
         objective = Objective(value, {"published": value})
-        described = describe_partners(self._space, views, partner, objective, self.relation)
+        rows = np.arange(len(views[0])), np.arange(len(views[1]))
+        described = describe_partners(
+            place_rows(self._space, views, rows),
+            partner,
+            rows,
+            known,
+            (len(views[0]), len(views[1])),
+            objective,
+            self.relation,
+        )
         confidence = np.minimum(SURE, described.confidence)
         confidence[known[:, 0]] = 1.0
         return replace(described, confidence=confidence, converged=learned.converged)

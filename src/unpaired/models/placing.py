@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from unpaired.matching.assignment import assign, assign_sparse, complete
@@ -21,6 +22,9 @@ SHARPNESS = 10.0
 """How much a score counts in a probability, in units of the scores' spread."""
 
 Views = tuple[Tensor, Tensor]
+Rows = tuple[IntArray, IntArray]
+"""Numbers of rows of x and of y."""
+Placed = tuple[FloatArray, FloatArray]
 
 
 class Space(Protocol):
@@ -29,10 +33,6 @@ class Space(Protocol):
     def placed(self, rows: Tensor, view: int) -> Tensor:
         """Rows of a view (0 = x, 1 = y)."""
         ...
-
-
-def _numbers(space: Space, rows: Tensor, view: int) -> FloatArray:
-    return np.asarray(space.placed(rows, view).cpu().numpy())
 
 
 def one_to_one(y: FloatArray, known: IntArray) -> tuple[FloatArray, IntArray, IntArray]:
@@ -53,32 +53,28 @@ def one_to_one(y: FloatArray, known: IntArray) -> tuple[FloatArray, IntArray, In
     return rows[kept], kept, np.column_stack([owners, np.searchsorted(kept, places)])
 
 
-def match_free(
-    space: Space,
-    views: Views,
-    pairs: IntArray,
-    free: tuple[IntArray, IntArray],
-    relation: str,
-) -> IntArray:
-    """Partners of all rows of x: the known ones, and those of the free rows by their scores."""
-    partner = np.full(len(views[0]), -1, dtype=np.int64)
-    partner[pairs[::-1, 0]] = pairs[::-1, 1]  # the first pair of a row wins
-    if not (len(free[0]) and len(free[1])):
-        return partner
-    left, right = _numbers(space, views[0], 0)[free[0]], _numbers(space, views[1], 1)[free[1]]
+def place_rows(space: Space, views: Views, rows: Rows) -> Placed:
+    """The numbered rows of both views in the space; inner products are scores."""
+    left, right = (
+        np.asarray(space.placed(view[torch.as_tensor(kept, device=view.device)], number).cpu())
+        for number, (view, kept) in enumerate(zip(views, rows, strict=True))
+    )
+    return left, right
+
+
+def match_free(placed: Placed, relation: str) -> IntArray:
+    """Partner of each placed row of x among the placed rows of y, -1 = none, by their scores."""
+    left, right = placed
+    if not (len(left) and len(right)):
+        return np.full(len(left), -1, dtype=np.int64)
     if relation == "many-to-one":
         blocks = np.array_split(left, -(-len(left) // BLOCK_ROWS))
-        found = np.concatenate([(block @ right.T).argmax(1) for block in blocks])
-    elif max(len(left), len(right)) <= DENSE_ROWS:
-        found = assign(-(left @ right.T).astype(np.float64))
-    else:
-        near, score = top_k(
-            left, right, min(N_CANDIDATES, len(right)), metric="inner", use_faiss=True
-        )
-        found = assign_sparse(near, -score.astype(np.float64), len(right))
-        found = complete(found, len(right), lambda r, c: -(left[r] @ right[c].T))
-    partner[free[0]] = np.where(found >= 0, free[1][np.maximum(found, 0)], -1)
-    return partner
+        return np.concatenate([(block @ right.T).argmax(1) for block in blocks])
+    if max(len(left), len(right)) <= DENSE_ROWS:
+        return assign(-(left @ right.T).astype(np.float64))
+    near, score = top_k(left, right, min(N_CANDIDATES, len(right)), metric="inner", use_faiss=True)
+    found = assign_sparse(near, -score.astype(np.float64), len(right))
+    return complete(found, len(right), lambda r, c: -(left[r] @ right[c].T))
 
 
 def free_pairs(partner: IntArray, free: tuple[IntArray, IntArray]) -> IntArray:
@@ -87,37 +83,65 @@ def free_pairs(partner: IntArray, free: tuple[IntArray, IntArray]) -> IntArray:
     return np.column_stack([free[0][rows], free[1][partner[rows]]]).astype(np.int64)
 
 
-def share_of_partners(
-    plan: SoftPlan, partner: IntArray, free: tuple[IntArray, IntArray]
-) -> FloatArray:
-    """The plan's share of each free row's partner, 0 where it was no candidate."""
-    position = np.full(int(free[1].max()) + 1, -1)
-    position[free[1]] = np.arange(len(free[1]))
-    chosen = np.where(partner[free[0]] >= 0, position[partner[free[0]]], -1)
+def share_of_partners(plan: SoftPlan, partner: IntArray) -> FloatArray:
+    """The plan's share of each row's partner, 0 where it was no candidate."""
     rows, columns = plan.rows.cpu().numpy(), plan.columns.cpu().numpy()
-    shares = np.zeros(len(free[0]))
-    hit = chosen[rows] == columns
+    shares = np.zeros(len(partner))
+    hit = partner[rows] == columns
     shares[rows[hit]] = plan.shares.cpu().numpy()[hit]
     return shares
 
 
 def describe_partners(
-    space: Space, views: Views, partner: IntArray, objective: Objective, relation: str
+    placed: Placed,
+    partner: IntArray,
+    rows: Rows,
+    pairs: IntArray,
+    shape: tuple[int, int],
+    objective: Objective,
+    relation: str,
 ) -> Match:
-    """A Match with runner-up, margin and a softmax share of each partner, made in blocks."""
-    left, right = _numbers(space, views[0], 0), _numbers(space, views[1], 1)
-    spread = float((left[:BLOCK_ROWS] @ right.T).std())
-    parts = []
-    for rows in np.array_split(np.arange(len(left)), -(-len(left) // BLOCK_ROWS)):
-        scores = left[rows] @ right.T
-        shares = softmax_rows(scores, SHARPNESS / max(spread, 1e-12))
-        parts.append(describe(scores, partner[rows], objective, probabilities=shares))
+    """A Match of all rows: the placed ones, ``rows``, by their scores, the others by ``pairs``.
+
+    Args:
+        placed: The numbered rows in the space.
+        partner: Partner of each placed row of x among the placed rows of y, -1 = none.
+        rows: Numbers of the placed rows of x and of y.
+        pairs: Known pairs; the first of a row wins. They have no runner-up.
+        shape: (n_x, n_y).
+        objective: What was reached.
+        relation: "one-to-one" or "many-to-one".
+
+    Runner-up, margin and a softmax share of each partner are made in blocks.
+    """
+    n_x, n_y = shape
+    left, right = placed
+    partners = np.full(n_x, -1, dtype=np.int64)
+    partners[pairs[::-1, 0]] = pairs[::-1, 1]
+    runner_up, margin = np.full(n_x, -1, dtype=np.int64), np.full(n_x, np.nan)
+    confidence = np.zeros(n_x)
+    confidence[pairs[:, 0]] = 1.0
+    if len(left) and len(right):
+        spread = float((left[:BLOCK_ROWS] @ right.T).std())
+        for block in np.array_split(np.arange(len(left)), -(-len(left) // BLOCK_ROWS)):
+            scores = left[block] @ right.T
+            shares = softmax_rows(scores, SHARPNESS / max(spread, 1e-12))
+            part = describe(scores, partner[block], objective, probabilities=shares)
+            own = rows[0][block]
+            partners[own] = numbered(part.partner, rows[1])
+            runner_up[own] = numbered(part.runner_up, rows[1])
+            confidence[own], margin[own] = part.confidence, part.margin
     return Match(
-        partner=partner,
-        confidence=np.concatenate([part.confidence for part in parts]),
+        partner=partners,
+        confidence=confidence,
         objective=objective,
-        runner_up=np.concatenate([part.runner_up for part in parts]),
-        margin=np.concatenate([part.margin for part in parts]),
-        n_y=len(right),
+        runner_up=runner_up,
+        margin=margin,
+        n_y=n_y,
         relation=relation,
     )
+
+
+def numbered(positions: IntArray, numbers: IntArray) -> IntArray:
+    """The row numbers at these positions; -1 stays."""
+    return np.where(positions >= 0, numbers[np.maximum(positions, 0)], -1)

@@ -197,27 +197,28 @@ def choose_ridge(
     order = torch.randperm(len(owners), generator=generator).to(owners.device)
     part[owners[order]] = torch.arange(len(owners), device=owners.device) % RIDGE_FOLDS
     fold = part[rows.pairs[:, 0]]
-    errors = {}
-    for factor in RIDGE_FACTORS:
-        tried = replace(config, ridge=factor * config.ridge)
-        found = []
-        for number in range(RIDGE_FOLDS):
-            kept, held = fold != number, fold == number
-            pairs, weights = rows.pairs[kept], rows.weights[kept]
-            crosses = [cross_product(each, pairs, weights) for each in coordinates]
-            maps = solve_maps(coordinates, crosses, float(weights.sum()), tried)
-            found.append(_misplaced(coordinates, maps, rows.pairs[held][:MAX_HELD], config))
-        errors[factor] = torch.cat(found)
-    best = min(errors, key=lambda factor: float(errors[factor].mean()))
-    gain = errors[1.0] - errors[best]
+    folds = [
+        (rows.pairs[fold == number], rows.weights[fold == number]) for number in range(RIDGE_FOLDS)
+    ]
+    errors: dict[float, list[Tensor]] = {factor: [] for factor in RIDGE_FACTORS}
+    crosses = [[cross_product(each, *held) for each in coordinates] for held in folds]
+    totals = [torch.stack(parts).sum(0) for parts in zip(*crosses, strict=True)]
+    for (pairs, weights), held in zip(folds, crosses, strict=True):
+        rest = [total - own for total, own in zip(totals, held, strict=True)]
+        n_pairs = float(rows.weights.sum() - weights.sum())
+        for factor, found in errors.items():
+            tried = replace(config, ridge=factor * config.ridge)
+            maps = solve_maps(coordinates, rest, n_pairs, tried)
+            found.append(_misplaced(coordinates, maps, pairs[:MAX_HELD]))
+    shares = {factor: torch.cat(found) for factor, found in errors.items()}
+    best = min(shares, key=lambda factor: float(shares[factor].mean()))
+    gain = shares[1.0] - shares[best]
     if float(gain.mean()) <= float(gain.std()) / math.sqrt(len(gain)):
         return config
     return replace(config, ridge=best * config.ridge)
 
 
-def _misplaced(
-    coordinates: Sequence[Coordinates], maps: Maps, pairs: Tensor, config: ClosedFormConfig
-) -> Tensor:
+def _misplaced(coordinates: Sequence[Coordinates], maps: Maps, pairs: Tensor) -> Tensor:
     """Share of the other pairs' rows that score above each pair's partner, both ways, (k,)."""
     left = join([c.x[pairs[:, 0]] @ m[0] for c, m in zip(coordinates, maps, strict=True)])
     right = join([c.y[pairs[:, 1]] @ m[1] for c, m in zip(coordinates, maps, strict=True)])

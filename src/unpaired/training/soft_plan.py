@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import embedding_bag
 
 from unpaired.types import IntArray
 
@@ -38,13 +39,14 @@ class SoftPlan:
 
     def apply(self, values: Tensor) -> Tensor:
         """The expected partner of each row, (n_y, d) -> (n_x, d)."""
-        out = torch.zeros(self.shape[0], values.shape[1], device=values.device)
-        step = max(1, 2**24 // values.shape[1])
-        for begin in range(0, len(self.rows), step):
-            part = slice(begin, begin + step)
-            weighted = self.shares[part, None] * values[self.columns[part]]
-            out.index_add_(0, self.rows[part], weighted)
-        return out
+        counts = torch.bincount(self.rows, minlength=self.shape[0])
+        return embedding_bag(
+            self.columns,
+            values,
+            counts.cumsum(0) - counts,
+            mode="sum",
+            per_sample_weights=self.shares,
+        )
 
 
 def hard_plan(partner: IntArray, n_y: int, device: torch.device) -> SoftPlan:
