@@ -304,8 +304,7 @@ class DMAE(SavedEstimator):
         placed = place_rows(self._space, views, free)
         chosen = match_free(placed, self.relation)
         objective = Objective(learned.dependence, {"known pairs": learned.dependence})
-        shape = (len(x), len(y))
-        described = describe_partners(placed, chosen, free, pairs, shape, objective, self.relation)
+        described = describe_partners(placed, chosen, free, pairs, views, objective, self.relation)
         confidence = described.confidence.copy()
         if learned.plan is not None:
             confidence[free[0]] = np.minimum(SURE, share_of_partners(learned.plan, chosen))
@@ -346,15 +345,8 @@ class DMAE(SavedEstimator):
         partner[learned.trace[-1][::-1, 0]] = learned.trace[-1][::-1, 1]  # a row's first pair wins
         objective = Objective(value, {"published": value})
         rows = np.arange(len(views[0])), np.arange(len(views[1]))
-        described = describe_partners(
-            place_rows(self._space, views, rows),
-            partner,
-            rows,
-            known,
-            (len(views[0]), len(views[1])),
-            objective,
-            self.relation,
-        )
+        placed = place_rows(self._space, views, rows)
+        described = describe_partners(placed, partner, rows, known, views, objective, self.relation)
         confidence = np.minimum(SURE, described.confidence)
         confidence[known[:, 0]] = 1.0
         return replace(described, confidence=confidence, converged=learned.converged)

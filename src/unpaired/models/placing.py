@@ -97,7 +97,7 @@ def describe_partners(
     partner: IntArray,
     rows: Rows,
     pairs: IntArray,
-    shape: tuple[int, int],
+    views: Views,
     objective: Objective,
     relation: str,
 ) -> Match:
@@ -108,13 +108,13 @@ def describe_partners(
         partner: Partner of each placed row of x among the placed rows of y, -1 = none.
         rows: Numbers of the placed rows of x and of y.
         pairs: Known pairs; the first of a row wins. They have no runner-up.
-        shape: (n_x, n_y).
+        views: All rows of both views.
         objective: What was reached.
         relation: "one-to-one" or "many-to-one".
 
     Runner-up, margin and a softmax share of each partner are made in blocks.
     """
-    n_x, n_y = shape
+    n_x, n_y = len(views[0]), len(views[1])
     left, right = placed
     partners = np.full(n_x, -1, dtype=np.int64)
     partners[pairs[::-1, 0]] = pairs[::-1, 1]
