@@ -344,9 +344,11 @@ class DMAE(SavedEstimator):
         partner = np.full(len(views[0]), -1, dtype=np.int64)
         partner[learned.trace[-1][::-1, 0]] = learned.trace[-1][::-1, 1]  # a row's first pair wins
         objective = Objective(value, {"published": value})
-        rows = np.arange(len(views[0])), np.arange(len(views[1]))
-        placed = place_rows(self._space, views, rows)
-        described = describe_partners(placed, partner, rows, known, views, objective, self.relation)
+        everything = np.arange(len(views[0])), np.arange(len(views[1]))
+        placed = place_rows(self._space, views, everything)
+        described = describe_partners(
+            placed, partner, everything, known, views, objective, self.relation
+        )
         confidence = np.minimum(SURE, described.confidence)
         confidence[known[:, 0]] = 1.0
         return replace(described, confidence=confidence, converged=learned.converged)
