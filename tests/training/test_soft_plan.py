@@ -58,5 +58,7 @@ def test_peaks_partners_and_expected_partner_by_loops(rng):
 
 def test_a_hard_plan_gives_each_row_its_partner():
     plan = hard_plan(np.array([2, -1, 0]), 3, torch.device("cpu"))
+    values = torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    np.testing.assert_array_equal(plan.apply(values), [[5, 6], [0, 0], [1, 2]])
     assert plan.partners().tolist() == [2, -1, 0]
     assert plan.peaks().tolist() == [1.0, 0.0, 1.0]
