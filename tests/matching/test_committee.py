@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from joblib import parallel_config
 
-from unpaired.matching import committee
-from unpaired.matching.committee import draw_members, heard, steadied
+from unpaired.matching import committee, soft
+from unpaired.matching.committee import draw_members, heard
 from unpaired.matching.soft import align_soft
 from unpaired.matching.soft_plan import build_view, mean_plan
 from unpaired.matching.soft_refine import crosses_of
@@ -21,7 +21,9 @@ def sides():
 def run(x, y, seed=5):
     view = build_view("half", x, y, np.random.default_rng(1))
     first = crosses_of([view.coords], mean_plan([view], None))
-    return first, steadied(x, y, ["half"], [view.coords], first, np.random.default_rng(seed))
+    return first, soft._steadied(
+        x, y, ["half"], [view.coords], first, np.random.default_rng(seed), None
+    )
 
 
 def test_two_members_share_out_all_columns_and_see_few_rows():
@@ -55,7 +57,7 @@ def test_the_mean_is_over_own_crosses_and_members_that_agree():
 def test_members_that_see_everything_change_nothing(sides, monkeypatch):
     x, y = sides
     everything = committee.Member((np.arange(60), np.arange(60)), (np.arange(20), np.arange(24)), 0)
-    monkeypatch.setattr(committee, "draw_members", lambda *_: [everything, everything])
+    monkeypatch.setattr(soft, "draw_members", lambda *_: [everything, everything])
     first, mean = run(x, y)
     np.testing.assert_allclose(mean[0], first[0], atol=1e-12)
 
@@ -73,16 +75,20 @@ def test_threads_change_nothing(sides):
         np.testing.assert_array_equal(run(*sides)[1][0], alone)
 
 
-def test_the_alignment_asks_the_committee_only_without_pairs(sides, monkeypatch):
+@pytest.mark.parametrize(
+    ("pairs", "trusted", "expected"),
+    [(None, False, [True]), (None, True, []), (np.column_stack([np.arange(9)] * 2), False, [])],
+)
+def test_a_committee_is_asked_where_nothing_is_known_or_trusted(
+    sides, monkeypatch, pairs, trusted, expected
+):
     calls = []
 
     def spy(x, y, names, coords, crosses, rng, extra):
         calls.append(len(crosses) == len(coords))
         return crosses
 
-    monkeypatch.setattr("unpaired.matching.soft.steadied", spy)
-    x, y = sides
-    align_soft(x, y, np.random.default_rng(0), same_items=False)
-    assert calls == [True]
-    align_soft(x, y, np.random.default_rng(0), known=np.column_stack([np.arange(9)] * 2))
-    assert calls == [True]
+    monkeypatch.setattr(soft, "_steadied", spy)
+    monkeypatch.setattr(soft, "vouched", lambda gap, agreement: trusted)
+    align_soft(*sides, np.random.default_rng(0), known=pairs, same_items=False)
+    assert calls == expected

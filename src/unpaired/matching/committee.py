@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from joblib import Parallel, delayed
 
 from unpaired.matching.soft_plan import FINAL_POWER, build_view, mean_plan
 from unpaired.matching.soft_refine import (
@@ -30,7 +29,7 @@ MEMBER_ROWS = 1500
 """Rows of each side that a member sees, at most."""
 LEAST_COLUMNS = 16
 """With fewer columns on a side there is no committee: half of them would be another geometry."""
-APART = 0.3
+APART = 0.4
 """Members whose maps are this far from the map of all columns are not heard."""
 
 
@@ -73,42 +72,7 @@ def _some(n: int, rng: np.random.Generator) -> Index:
     return np.sort(rng.permutation(n)[:MEMBER_ROWS])
 
 
-def steadied(
-    x: Array,
-    y: Array,
-    names: Sequence[str],
-    coords: Coords,
-    crosses: Sequence[Array],
-    rng: np.random.Generator,
-    extra: Single | None = None,
-) -> list[Array]:
-    """Return the mean of ``crosses`` and of those that members of a committee find.
-
-    ``names`` are the views in which members look for a plan, ``coords`` the coordinates of all rows
-    that ``crosses`` belong to, ``extra`` similarities (n_x, n_y) that join the profiles. Members
-    may run at once (``joblib.parallel_config``); all that is random is drawn first.
-    """
-    members = draw_members(x.shape, y.shape, rng)
-    if not members:
-        return list(crosses)
-    scores = joint_score(coords, crosses, FINAL_POWER)
-    parallel = Parallel(require="sharedmem")
-    found = parallel(
-        delayed(_member_crosses)(x, y, names, coords, scores, member, extra) for member in members
-    )
-    return heard(crosses, found)
-
-
-def heard(crosses: Sequence[Array], found: Sequence[tuple[float, Sequence[Array]]]) -> list[Array]:
-    """Return the mean, view by view, of ``crosses`` and of those found less than APART from them.
-
-    ``found`` holds how far each member is apart, and its crosses.
-    """
-    voices = [crosses, *(theirs for apart, theirs in found if apart < APART)]
-    return [np.mean(parts, axis=0) for parts in zip(*voices, strict=True)]
-
-
-def _member_crosses(
+def member_crosses(
     x: Array,
     y: Array,
     names: Sequence[str],
@@ -117,7 +81,12 @@ def _member_crosses(
     member: Member,
     extra: Single | None,
 ) -> tuple[float, list[Array]]:
-    """How far a member's map is from ``scores``, and its crosses in the views of all columns."""
+    """Return how far a member's map is from ``scores``, and its crosses in views of all columns.
+
+    ``names`` are the views in which it looks for a plan, ``coords`` the coordinates of all rows in
+    the views of all columns, ``scores`` (n_x, n_y) what these say, ``extra`` similarities that join
+    the profiles.
+    """
     (rows_x, rows_y), (columns_x, columns_y) = member.rows, member.columns
     here = np.ix_(rows_x, rows_y)
     part_x, part_y = x[np.ix_(rows_x, columns_x)], y[np.ix_(rows_y, columns_y)]
@@ -129,3 +98,12 @@ def _member_crosses(
     apart = (disagreement(own, scores[here]) + disagreement(scores[here], own)) / 2
     theirs = crosses_of([(zx[rows_x], zy[rows_y]) for zx, zy in coords], plan)
     return apart, theirs
+
+
+def heard(crosses: Sequence[Array], found: Sequence[tuple[float, Sequence[Array]]]) -> list[Array]:
+    """Return the mean, view by view, of ``crosses`` and of those found less than APART from them.
+
+    ``found`` holds how far each member is apart, and its crosses.
+    """
+    voices = [crosses, *(theirs for apart, theirs in found if apart < APART)]
+    return [np.mean(parts, axis=0) for parts in zip(*voices, strict=True)]

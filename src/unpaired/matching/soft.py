@@ -15,7 +15,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from unpaired.matching.anchored import drop_worse, grow_plan, known_score
-from unpaired.matching.committee import steadied
+from unpaired.matching.committee import draw_members, heard, member_crosses
 from unpaired.matching.profiles import pair_score, profile_score
 from unpaired.matching.self_learning import csls, self_learn
 from unpaired.matching.soft_plan import (
@@ -24,13 +24,16 @@ from unpaired.matching.soft_plan import (
     anchor_score,
     build_view,
     joined,
-    mean_plan,
+    mean_of,
     scaled,
+    subsets_of,
+    two_plans,
     with_extra,
 )
 from unpaired.matching.soft_readout import HUB_SHARE, HUB_WEIGHT, Placed, embedders
 from unpaired.matching.soft_refine import (
     Array,
+    Coords,
     Index,
     Single,
     crosses_of,
@@ -132,7 +135,7 @@ def align_soft(
         views += _companions(pool["half"], x, y, rng)
     coords = [view.coords for view in views]
     if pairs is None and given is None:
-        plan = mean_plan(searched, extra)
+        plan = _mean_plan(searched, extra)
         crosses = crosses_of(coords, plan)
     elif anchors is not None:
         near = known_score(coords, anchors)
@@ -167,7 +170,7 @@ def align_soft(
             scores = joint_score([linear.coords], crosses, FINAL_POWER)
             plan = pin(sinkhorn(standardise(scores.copy()), 0.1), pairs)
     if kind == "one round" and given is None and not vouched(winner.gap, agreement):
-        crosses = steadied(x, y, chosen, coords, crosses, rng, extra)
+        crosses = _steadied(x, y, chosen, coords, crosses, rng, extra)
         scores = joint_score(coords, crosses, FINAL_POWER)
     # the linear and the Gaussian view: rows that were never seen gain most
     steady = () if len(views) == 1 or "half" not in chosen else (chosen.index("half"), len(chosen))
@@ -189,6 +192,34 @@ def _companions(half: View, x: Array, y: Array, rng: np.random.Generator) -> lis
         (smoothed_side(half.x), smoothed_side(half.y)),
     ]
     return [Placed(a, b, (scaled(a), scaled(b))) for a, b in pairs]
+
+
+def _mean_plan(views: Sequence[View], extra: Single | None) -> Single:
+    """What ``soft_plan.mean_plan`` returns; its parts may run at once."""
+    parallel = Parallel(require="sharedmem", return_as="generator")
+    return mean_of(parallel(delayed(two_plans)(subset, extra) for subset in subsets_of(views)))
+
+
+def _steadied(
+    x: Array,
+    y: Array,
+    names: Sequence[str],
+    coords: Coords,
+    crosses: list[Array],
+    rng: np.random.Generator,
+    extra: Single | None,
+) -> list[Array]:
+    """The mean of ``crosses`` and of those that members of a committee find.
+
+    Members may run at once (``joblib.parallel_config``); all that is random is drawn first.
+    """
+    members = draw_members(x.shape, y.shape, rng)
+    scores = joint_score(coords, crosses, FINAL_POWER)
+    ask = delayed(member_crosses)
+    found = Parallel(require="sharedmem")(
+        ask(x, y, names, coords, scores, member, extra) for member in members
+    )
+    return heard(crosses, found)
 
 
 def _search_rows(

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from joblib import Parallel, delayed
 
 from unpaired.matching.profiles import joint_profile, profile_score, raw_profile
 from unpaired.matching.soft_readout import Placed
@@ -68,23 +67,34 @@ def mean_plan(views: Sequence[View], extra: Single | None) -> Single:
 
     Their errors differ, and are less in the mean.
     """
+    return mean_of(two_plans(subset, extra) for subset in subsets_of(views))
+
+
+def subsets_of(views: Sequence[View]) -> list[list[View]]:
+    """Return all views, and if there are several, all but each of them."""
     subsets = [list(views)]
     if len(views) > 1:
         subsets += [[view for view in views if view is not left_out] for left_out in views]
-    parallel = Parallel(require="sharedmem", return_as="generator")
-    total: Single | None = None
-    for part in parallel(delayed(_two_plans)(subset, extra) for subset in subsets):
-        total = part if total is None else np.add(total, part, out=total)
-    assert total is not None  # there is always a view
-    total /= np.float32(2 * len(subsets))
-    return total
+    return subsets
 
 
-def _two_plans(views: Sequence[View], extra: Single | None) -> Single:
-    """The sum of the plans before and after one round."""
+def two_plans(views: Sequence[View], extra: Single | None) -> Single:
+    """Return the sum of the plans before and after one round."""
     anchor = with_extra(anchor_score(views), extra)
     coords = [view.coords for view in views]
     before = sinkhorn(anchor.copy(), 0.25)
     _, after = refine(coords, crosses_of(coords, before), (0.25,), FINAL_POWER, anchor)
     after += before
     return after
+
+
+def mean_of(sums: Iterable[Single]) -> Single:
+    """Return the mean plan of sums of two plans each; overwrites the first."""
+    total: Single | None = None
+    count = 0
+    for part in sums:
+        total = part if total is None else np.add(total, part, out=total)
+        count += 2
+    assert total is not None  # there is always a view
+    total /= np.float32(count)
+    return total
