@@ -25,7 +25,7 @@ from unpaired.matching.soft_refine import (
 
 N_SPLITS = 8
 """Random splits of the columns into halves; each half is a member."""
-MEMBER_ROWS = 1500
+MEMBER_ROWS = 1000
 """Rows of each side that a member sees, at most."""
 LEAST_COLUMNS = 16
 """With fewer columns on a side there is no committee: half of them would be another geometry."""
