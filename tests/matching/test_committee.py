@@ -62,6 +62,13 @@ def test_members_that_see_everything_change_nothing(sides, monkeypatch):
     np.testing.assert_allclose(mean[0], first[0], atol=1e-12)
 
 
+def test_members_that_see_too_little_are_not_heard(sides):
+    x, y = sides
+    still = np.concatenate([x[:, :1], np.ones((60, 19))], axis=1)
+    first, mean = run(still, y)
+    np.testing.assert_array_equal(mean[0], first[0])
+
+
 def test_members_matter_and_the_seed_decides(sides):
     first, mean = run(*sides)
     np.testing.assert_array_equal(mean[0], run(*sides)[1][0])

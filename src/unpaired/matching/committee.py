@@ -29,6 +29,8 @@ MEMBER_ROWS = 1000
 """Rows of each side that a member sees, at most."""
 LEAST_COLUMNS = 16
 """With fewer columns on a side there is no committee: half of them would be another geometry."""
+FEWEST = LEAST_COLUMNS // 2
+"""Columns that must vary among the rows of a member; otherwise it is infinitely far apart."""
 APART = 0.4
 """Members whose maps are this far from the map of all columns are not heard."""
 
@@ -90,6 +92,8 @@ def member_crosses(
     (rows_x, rows_y), (columns_x, columns_y) = member.rows, member.columns
     here = np.ix_(rows_x, rows_y)
     part_x, part_y = x[np.ix_(rows_x, columns_x)], y[np.ix_(rows_y, columns_y)]
+    if min(int(np.ptp(part, axis=0).astype(bool).sum()) for part in (part_x, part_y)) < FEWEST:
+        return np.inf, []
     rng = np.random.default_rng(member.seed)
     views = [build_view(name, part_x, part_y, rng) for name in names]
     plan = mean_plan(views, None if extra is None else extra[here])
