@@ -15,29 +15,37 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from unpaired.matching.anchored import drop_worse, grow_plan, known_score
-from unpaired.matching.profiles import joint_profile, pair_score, profile_score, raw_profile
+from unpaired.matching.committee import draw_members, heard, member_crosses
+from unpaired.matching.profiles import pair_score, profile_score
 from unpaired.matching.self_learning import csls, self_learn
+from unpaired.matching.soft_plan import (
+    FINAL_POWER,
+    View,
+    anchor_score,
+    build_view,
+    joined,
+    mean_of,
+    scaled,
+    subsets_of,
+    two_plans,
+    with_extra,
+)
 from unpaired.matching.soft_readout import HUB_SHARE, HUB_WEIGHT, Placed, embedders
 from unpaired.matching.soft_refine import (
     Array,
+    Coords,
     Index,
     Single,
     crosses_of,
     dependence,
+    disagreement,
     joint_score,
     pin,
     refine,
     sinkhorn,
     standardise,
 )
-from unpaired.matching.views import (
-    Side,
-    gaussian_side,
-    geodesic_side,
-    linear_side,
-    smoothed_side,
-    unit_rows,
-)
+from unpaired.matching.views import gaussian_side, smoothed_side, unit_rows
 from unpaired.types import FloatArray, IntArray
 
 VIEWS = ("half", "geo_correlation", "geo_euclidean")
@@ -52,13 +60,14 @@ LEAST_ANCHORS = 8
 """Known pairs from which on maps fitted on them alone are a start; fewer join the profiles."""
 ENOUGH_PAIRS = 20
 """With fewer known pairs, profiles count for more in proportion."""
-FINAL_POWER = 0.25
 UNSTEADY = 0.4
 """A view is read when its own and the joint profile lead to maps less than this apart."""
 MOSTLY_CONFIRMED = 0.5
 """Self-learning is kept where more than this share of rows has a confirmed partner."""
 MAYBE_MUTUAL = 0.42
-SIMILARITY_WEIGHT = 1.0
+TRUSTED_GAP = 0.28
+TRUSTED_AGREEMENT = 0.8
+"""Soft alignments are trusted from this gap and this agreement on."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,11 +86,6 @@ class SoftAlignment:
     """Dependence (matched CKA) that each view and profile reached."""
     kind: str
     """"one round", "known pairs" or "self-learned"."""
-
-
-@dataclass(frozen=True, eq=False)
-class _View(Placed):
-    profile: tuple[Array, Array]
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +114,7 @@ def align_soft(
     ``same_items`` rows have no partners on the other side, and none are looked for by
     self-learning. Cost O(n^2 (d + log n)).
     """
-    pool = {name: _build_view(name, x, y, rng) for name in VIEWS}
+    pool = {name: build_view(name, x, y, rng) for name in VIEWS}
     pairs = known if known is not None and len(known) else None
     extra = None if similarity is None else standardise(similarity.astype(np.float32))
     rx, ry, local_pairs = _search_rows(len(x), len(y), pairs, rng)
@@ -136,12 +140,12 @@ def align_soft(
     elif anchors is not None:
         near = known_score(coords, anchors)
         few = max(1.0, ENOUGH_PAIRS / len(anchors))
-        anchor = standardise(_anchor(searched) + np.float32(PAIR_WEIGHT / few) * near)
-        held = _with_extra(anchor, extra)
+        anchor = standardise(anchor_score(searched) + np.float32(PAIR_WEIGHT / few) * near)
+        held = with_extra(anchor, extra)
         plan = pin(grow_plan(coords, anchors, held, PAIR_ANCHOR * few), anchors)
         crosses = crosses_of(coords, plan, anchors)
     else:
-        anchor = _with_extra(_anchor(searched), extra)
+        anchor = with_extra(anchor_score(searched), extra)
         schedule, weight = ((0.25,), 0.5) if pairs is None else (PAIR_TEMPERATURES, PAIR_ANCHOR)
         if pairs is not None:
             near = pair_score([_directions(pool, name) for name in VIEWS], pairs)
@@ -165,6 +169,9 @@ def align_soft(
             views, crosses, kind = [linear], [learned.cross], "self-learned"
             scores = joint_score([linear.coords], crosses, FINAL_POWER)
             plan = pin(sinkhorn(standardise(scores.copy()), 0.1), pairs)
+    if kind == "one round" and given is None and not vouched(winner.gap, agreement):
+        crosses = _steadied(x, y, chosen, coords, crosses, rng, extra)
+        scores = joint_score(coords, crosses, FINAL_POWER)
     # the linear and the Gaussian view: rows that were never seen gain most
     steady = () if len(views) == 1 or "half" not in chosen else (chosen.index("half"), len(chosen))
     embed_x, embed_y = embedders(views, crosses, FINAL_POWER, steady)
@@ -172,81 +179,47 @@ def align_soft(
     return SoftAlignment(embed_x, embed_y, scores, plan, agreement, winner.gap, reached, kind)
 
 
-def _build_view(name: str, x: Array, y: Array, rng: np.random.Generator) -> _View:
-    """Both sides in the view ``name``: scaled coordinates and profiles."""
-    if name == "half":
-        sides = [linear_side(rows) for rows in (x, y)]
-        grams = [unit_rows(side.coords).astype(np.float32) for side in sides]
-    else:
-        sides = [geodesic_side(rows, name.removeprefix("geo_"), rng) for rows in (x, y)]
-        grams = [side.coords.astype(np.float32) for side in sides]
-    profiles = [raw_profile(gram @ gram.T) for gram in grams]
-    scaled = (_scaled(sides[0]), _scaled(sides[1]))
-    return _View(sides[0], sides[1], scaled, (profiles[0], profiles[1]))
-
-
-def _directions(pool: dict[str, _View], name: str) -> tuple[Array, Array]:
+def _directions(pool: dict[str, View], name: str) -> tuple[Array, Array]:
     """Coordinates in which distances are read: unit rows in the linear view."""
     x, y = pool[name].coords
     return (unit_rows(x), unit_rows(y)) if name == "half" else (x, y)
 
 
-def _scaled(side: Side) -> Array:
-    """Coordinates whose rows have a mean squared length of one."""
-    return side.coords / max(float(np.sqrt((side.coords**2).sum(axis=1).mean())), 1e-300)
-
-
-def _companions(half: _View, x: Array, y: Array, rng: np.random.Generator) -> list[Placed]:
+def _companions(half: View, x: Array, y: Array, rng: np.random.Generator) -> list[Placed]:
     """A Gaussian kernel and smoothed rows: read with "half", they play no part in the search."""
     pairs = [
         (gaussian_side(x, rng), gaussian_side(y, rng)),
         (smoothed_side(half.x), smoothed_side(half.y)),
     ]
-    return [Placed(a, b, (_scaled(a), _scaled(b))) for a, b in pairs]
+    return [Placed(a, b, (scaled(a), scaled(b))) for a, b in pairs]
 
 
-def _joined(views: Sequence[_View], dims: int = 12) -> tuple[Array, Array]:
-    """The profiles of several views in one common basis."""
-    return joint_profile(
-        np.concatenate([view.profile[0] for view in views], axis=1),
-        np.concatenate([view.profile[1] for view in views], axis=1),
-        dims,
-    )
-
-
-def _anchor(views: Sequence[_View]) -> Single:
-    """Profile scores averaged over a coarse and a fine profile."""
-    coarse, fine = (profile_score(*_joined(views, dims)) for dims in (8, 16))
-    return standardise(coarse + fine)
-
-
-def _with_extra(anchor: Single, extra: Single | None) -> Single:
-    """Profile scores joined by the caller's similarities."""
-    return anchor if extra is None else standardise(anchor + np.float32(SIMILARITY_WEIGHT) * extra)
-
-
-def _mean_plan(views: Sequence[_View], extra: Single | None) -> Single:
-    """The mean plan before and after one round, over all views and all but one: errors differ."""
-    subsets = [list(views)]
-    if len(views) > 1:
-        subsets += [[view for view in views if view is not left_out] for left_out in views]
+def _mean_plan(views: Sequence[View], extra: Single | None) -> Single:
+    """What ``soft_plan.mean_plan`` returns; its parts may run at once."""
     parallel = Parallel(require="sharedmem", return_as="generator")
-    total: Single | None = None
-    for part in parallel(delayed(_two_plans)(subset, extra) for subset in subsets):
-        total = part if total is None else np.add(total, part, out=total)
-    assert total is not None  # there is always a view
-    total /= np.float32(2 * len(subsets))
-    return total
+    return mean_of(parallel(delayed(two_plans)(subset, extra) for subset in subsets_of(views)))
 
 
-def _two_plans(views: Sequence[_View], extra: Single | None) -> Single:
-    """The sum of the plans before and after one round."""
-    anchor = _with_extra(_anchor(views), extra)
-    coords = [view.coords for view in views]
-    before = sinkhorn(anchor.copy(), 0.25)
-    _, after = refine(coords, crosses_of(coords, before), (0.25,), FINAL_POWER, anchor)
-    after += before
-    return after
+def _steadied(
+    x: Array,
+    y: Array,
+    names: Sequence[str],
+    coords: Coords,
+    crosses: list[Array],
+    rng: np.random.Generator,
+    extra: Single | None,
+) -> list[Array]:
+    """The mean of ``crosses`` and of those that members of a committee find.
+
+    Members may run at once (``joblib.parallel_config``); all that is random is drawn first.
+    """
+    members = draw_members(x.shape, y.shape, rng)
+    scores = joint_score(coords, crosses, FINAL_POWER)
+    ask = delayed(member_crosses)
+    found = Parallel(require="sharedmem")(
+        ask(x, y, names, coords, scores, member, extra) for member in members
+    )
+    return heard(crosses, found)
 
 
 def _search_rows(
@@ -263,7 +236,7 @@ def _search_rows(
 
 
 def _search(
-    pool: dict[str, _View],
+    pool: dict[str, View],
     rx: Index,
     ry: Index,
     pairs: IntArray | None,
@@ -276,14 +249,14 @@ def _search(
     They are independent of each other and may run at once (``joblib.parallel_config``); all that is
     random is drawn first, so that the result is the same.
     """
-    union = _joined(list(pool.values()))
+    union = joined(list(pool.values()))
     jobs, nulls = [], []
     for name, view in pool.items():
         small = [(view.coords[0][rx], view.coords[1][ry])]
         nulls += [delayed(_null_dependence)(small, draw) for draw in _random_maps(small, rng)]
-        kinds = [("own", _joined([view])), ("joint", union), *((kind, union) for kind in plans)]
+        kinds = [("own", joined([view])), ("joint", union), *((kind, union) for kind in plans)]
         for kind, profile in kinds:
-            anchor = _with_extra(profile_score(profile[0][rx], profile[1][ry]), extra)
+            anchor = with_extra(profile_score(profile[0][rx], profile[1][ry]), extra)
             jobs.append(delayed(_finalist)(name, kind, small, anchor, plans.get(kind), pairs))
     parallel = Parallel(require="sharedmem")
     found = np.reshape(parallel(nulls), (len(pool), -1)).mean(axis=1)
@@ -365,11 +338,6 @@ def _agreement(scores: Single, entries: Sequence[_Entry], chosen: Sequence[str])
     return max(0.0, 1.0 - 2.0 * apart)
 
 
-def disagreement(scores: Single, others: Single) -> float:
-    """The mean relative rank, under ``others``, of the best partners under ``scores``.
-
-    0 means that both name the same partners, 0.5 that they are unrelated.
-    """
-    best = scores.argmax(axis=1)
-    own = others[np.arange(len(best)), best]
-    return float((others > own[:, None]).mean())
+def vouched(gap: float, agreement: float) -> bool:
+    """Whether gap and agreement are such as wrong or unrelated geometries did not reach."""
+    return gap >= TRUSTED_GAP and agreement >= TRUSTED_AGREEMENT

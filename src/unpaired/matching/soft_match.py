@@ -10,15 +10,12 @@ from unpaired.matching.assignment import assign, assign_sparse, complete
 from unpaired.matching.describing import certain
 from unpaired.matching.neighbors import top_k
 from unpaired.matching.problem import Problem
-from unpaired.matching.soft import SoftAlignment, align_soft
+from unpaired.matching.soft import SoftAlignment, align_soft, vouched
 from unpaired.matching.weighing import repeated
 from unpaired.types import FloatArray, IntArray, Match, Objective
 
 SOFT_ROWS = 3000
 """Rows a side up to which soft alignment sees all of them; above, a sample of this size."""
-TRUSTED_GAP = 0.28
-TRUSTED_AGREEMENT = 0.8
-"""Soft alignments are trusted from this gap and this agreement on."""
 CONFIRMED_GAP = 0.15
 """The gap that is enough when self-learning confirmed the partners."""
 SURE = 0.85
@@ -187,7 +184,7 @@ def _describe(soft: SoftAlignment, read: _Read, objective: Objective, problem: P
 
 
 def _vouched(soft: SoftAlignment) -> bool:
-    """Whether gap and agreement are such as wrong or unrelated geometries did not reach."""
+    """Whether the partners were confirmed, or gap and agreement speak for them."""
     if soft.kind == "self-learned":
         return soft.gap >= CONFIRMED_GAP
-    return soft.gap >= TRUSTED_GAP and soft.agreement >= TRUSTED_AGREEMENT
+    return vouched(soft.gap, soft.agreement)

@@ -147,3 +147,13 @@ def dependence(coords: Coords, crosses: Sequence[Array]) -> float:
         b = np.linalg.norm(zy.T @ zy) / len(zy)
         out.append(float((cross**2).sum()) / max(float(a * b), 1e-300))
     return float(np.mean(out))
+
+
+def disagreement(scores: Single, others: Single) -> float:
+    """Return the mean relative rank, under ``others``, of the best partners under ``scores``.
+
+    0 means that both name the same partners, 0.5 that they are unrelated.
+    """
+    best = scores.argmax(axis=1)
+    own = others[np.arange(len(best)), best]
+    return float((others > own[:, None]).mean())
