@@ -11,14 +11,13 @@ import numpy as np
 from unpaired._checks import check_pairs, check_view
 from unpaired._random import RandomState, resolve_seed
 from unpaired.errors import InputError
-from unpaired.matching.describing import describe, softmax_rows
+from unpaired.matching.describing import certain
 from unpaired.matching.smoothing import unit_rows
-from unpaired.models.base import MATCH_ARRAYS, SavedEstimator
+from unpaired.models.base import SavedEstimator
+from unpaired.models.placing import describe_partners
 from unpaired.types import FloatArray, IntArray, Match, Objective
 
 BLOCK_ROWS = 2048
-SHARPNESS = 10.0
-"""How much a score, in units of the spread of all scores, counts in a confidence."""
 
 
 @dataclass(frozen=True)
@@ -127,20 +126,17 @@ class TwoViewMethod(SavedEstimator, ABC):
 
     def _describe(self, x: FloatArray, y: FloatArray, known: IntArray, found: Found) -> Match:
         """The Match over the rows given to fit; a known pair has confidence 1."""
-        embed_x, embed_y = self.transform_x(x), self.transform_y(y)
-        objective = Objective(found.objective)
-        sharpness = SHARPNESS / max(float((embed_x[:BLOCK_ROWS] @ embed_y.T).std()), 1e-12)
-        parts = []
-        for rows in np.array_split(np.arange(len(x)), -(-len(x) // BLOCK_ROWS)):
-            scores = embed_x[rows] @ embed_y.T
-            shares = softmax_rows(scores, sharpness)
-            parts.append(describe(scores, found.partner[rows], objective, probabilities=shares))
-        per_row: dict[str, Any] = {
-            name: np.concatenate([getattr(part, name) for part in parts]) for name in MATCH_ARRAYS
-        }
-        per_row["confidence"][known[:, 0]] = 1.0
-        relation = getattr(self, "relation", "one-to-one")
-        return replace(parts[0], relation=relation, converged=found.converged, **per_row)
+        described = describe_partners(
+            (self.transform_x(x), self.transform_y(y)),
+            found.partner,
+            (np.arange(len(x)), np.arange(len(y))),
+            known[:0],
+            (x, y),
+            Objective(found.objective),
+            getattr(self, "relation", "one-to-one"),
+        )
+        confidence = certain(described.confidence, known)
+        return replace(described, confidence=confidence, converged=found.converged)
 
     def _state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         values = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sized
 from typing import Protocol
 
 import numpy as np
@@ -97,7 +98,7 @@ def describe_partners(
     partner: IntArray,
     rows: Rows,
     pairs: IntArray,
-    views: Views,
+    views: tuple[Sized, Sized],
     objective: Objective,
     relation: str,
 ) -> Match:
