@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from torch import Tensor
 
@@ -27,6 +27,9 @@ class CorrespondenceAutoencoder(AutoencoderMethod):
     code_weight: float = 1.0
     n_epochs: int = 5
     readout: Literal["cosine", "cca"] = "cca"
+
+    ridge_power: ClassVar[float] = 1.5
+    """Codes of reconstructed rows keep weak directions that matter."""
 
     def _check_params(self) -> None:
         super()._check_params()

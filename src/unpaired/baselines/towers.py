@@ -85,6 +85,8 @@ class TowerMethod(TwoViewMethod):
     ridge: Ridge = "auto"
     device: str = "auto"
 
+    ridge_power: ClassVar[float] = 0.5
+    """How fast the ridge of a "cca" read-out falls with the pairs."""
     has_decoder: ClassVar[bool] = False
     uses_free_rows: ClassVar[bool] = False
     """Whether the loss looks at rows that are in no pair."""
@@ -254,8 +256,9 @@ class TowerMethod(TwoViewMethod):
         """CCA of the latents of ``pairs``, with the noise of training and a ridge of its own.
 
         The networks were fitted to the same pairs, so none can be held out to choose a ridge: it is
-        sqrt(n_latent / paired rows of x), in units of the mean variance. Each view's own moments
-        come from noisy latents, the products of both from clean ones, which noise would only blur.
+        (n_latent / paired rows of x) ** ``ridge_power``, in units of the mean variance. Each view's
+        own moments come from noisy latents, the products of both from clean ones, which noise
+        would only blur.
         """
         rng = derive_rng(self.seed_, "readout")
         clean, noisy = [], []
@@ -270,7 +273,7 @@ class TowerMethod(TwoViewMethod):
             held = pair_moments(noisy[0], noisy[1], pairs)
             cross = pair_moments(clean[0], clean[1], pairs).xy
             fit = cca_fitter(self.n_latent, 0.5)
-            ridge = float(np.sqrt(clean[0].shape[1] / len(np.unique(pairs[:, 0]))))
+            ridge = (clean[0].shape[1] / len(np.unique(pairs[:, 0]))) ** self.ridge_power
             maps = fit(Moments(held.xx, cross, held.yy), ridge, ridge)
         else:
             maps = fit_cca(clean[0], clean[1], pairs, rng, n_components=self.n_latent)
