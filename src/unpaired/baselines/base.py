@@ -11,7 +11,6 @@ import numpy as np
 from unpaired._checks import check_pairs, check_view
 from unpaired._random import RandomState, resolve_seed
 from unpaired.errors import InputError
-from unpaired.matching.describing import certain
 from unpaired.matching.smoothing import unit_rows
 from unpaired.models.base import SavedEstimator
 from unpaired.models.placing import describe_partners
@@ -130,13 +129,12 @@ class TwoViewMethod(SavedEstimator, ABC):
             (self.transform_x(x), self.transform_y(y)),
             found.partner,
             (np.arange(len(x)), np.arange(len(y))),
-            known[:0],
+            known,
             (x, y),
             Objective(found.objective),
             getattr(self, "relation", "one-to-one"),
         )
-        confidence = certain(described.confidence, known)
-        return replace(described, confidence=confidence, converged=found.converged)
+        return replace(described, converged=found.converged)
 
     def _state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         values = {

@@ -21,6 +21,7 @@ from unpaired.models.placing import (
     describe_partners,
     free_pairs,
     match_free,
+    numbered,
     one_to_one,
     place_rows,
     share_of_partners,
@@ -230,8 +231,7 @@ class DMAE(SavedEstimator):
         rows, kept, pairs = one_to_one(y, known)
         found = align(x, rows, pairs, random_state=seed)
         partner, runner_up = (
-            np.where(column >= 0, kept[column], -1)
-            for column in (found.match.partner, found.match.runner_up)
+            numbered(column, kept) for column in (found.match.partner, found.match.runner_up)
         )
         return replace(
             found, match=replace(found.match, partner=partner, runner_up=runner_up, n_y=len(y))

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from unpaired.matching.assignment import assign, assign_sparse, complete
-from unpaired.matching.describing import describe, softmax_rows
+from unpaired.matching.describing import certain, describe, softmax_rows
 from unpaired.matching.neighbors import top_k
 from unpaired.training.soft_plan import SoftPlan
 from unpaired.types import FloatArray, IntArray, Match, Objective
@@ -108,7 +108,8 @@ def describe_partners(
         placed: The numbered rows in the space.
         partner: Partner of each placed row of x among the placed rows of y, -1 = none.
         rows: Numbers of the placed rows of x and of y.
-        pairs: Known pairs; the first of a row wins. They have no runner-up.
+        pairs: Known pairs, of confidence 1; the first of a row wins. A row that is not placed has
+            no runner-up.
         views: All rows of both views.
         objective: What was reached.
         relation: "one-to-one" or "many-to-one".
@@ -121,7 +122,6 @@ def describe_partners(
     partners[pairs[::-1, 0]] = pairs[::-1, 1]
     runner_up, margin = np.full(n_x, -1, dtype=np.int64), np.full(n_x, np.nan)
     confidence = np.zeros(n_x)
-    confidence[pairs[:, 0]] = 1.0
     if len(left) and len(right):
         spread = float((left[:BLOCK_ROWS] @ right.T).std())
         for block in np.array_split(np.arange(len(left)), -(-len(left) // BLOCK_ROWS)):
@@ -134,7 +134,7 @@ def describe_partners(
             confidence[own], margin[own] = part.confidence, part.margin
     return Match(
         partner=partners,
-        confidence=confidence,
+        confidence=certain(confidence, pairs),
         objective=objective,
         runner_up=runner_up,
         margin=margin,
