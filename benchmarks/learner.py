@@ -35,7 +35,8 @@ from unpaired.matching.views import unit_rows
 from unpaired.math.eigen import canonical_maps
 from unpaired.models.presets import PRESETS, learner_config
 from unpaired.nets.residual import ResidualTower
-from unpaired.training.learner import TOWER_LATENT, TOWER_RANK
+from unpaired.training.closed_form import ClosedFormConfig
+from unpaired.training.learner import TOWER_LATENT
 from unpaired.training.towers import TowerConfig, train_towers
 
 PARTS = ("retrieval", "single", "halves", "cells", "cost")
@@ -175,7 +176,7 @@ def epochs(seed: int, n_epochs: int = 3) -> Iterator[Record]:
     InfoNCE is the plain loop: towers, a symmetric softmax, Adam; no noise, mask or mean of weights.
     """
     rng = np.random.default_rng(seed)
-    n, width, latent = 30_000, TOWER_RANK, TOWER_LATENT
+    n, width, latent = 30_000, ClosedFormConfig().max_rank, TOWER_LATENT
     x, y = (torch.as_tensor(rng.normal(size=(n, width)), dtype=torch.float32) for _ in "xy")
     pairs = torch.arange(n)[:, None].repeat(1, 2)
     start = torch.linalg.qr(torch.randn(width, latent)).Q

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from unpaired.models.presets import PRESETS, learner_config
-from unpaired.training.closed_form import ClosedFormConfig, Rows
+from unpaired.training.closed_form import ClosedFormConfig, Rows, lay_out
 from unpaired.training.learner import SOFT_SHARE, deepen, training_pairs
 from unpaired.training.soft_plan import SoftPlan, hard_plan
 
@@ -60,10 +60,14 @@ def test_networks_learn_from_soft_pairs():
     truth = hard_plan(torch.arange(195).numpy(), 195, x.device)
     config = learner_config("smi", replace(PRESETS["default"], n_latent=20, n_epochs=2))
 
+    coordinates = lay_out(x, y, config.closed_form, generator)
+    last = (coordinates[-1].x, coordinates[-1].y)
+
     def right(plan: SoftPlan | None, n_pairs: float) -> float:
-        part = deepen(x, y, rows, plan, n_pairs, config, 0, lambda step: None)
+        part = deepen(coordinates, rows, plan, n_pairs, config, 0, lambda step: None)
         with torch.no_grad():
-            scores = part.embed(x[rest], 0) @ part.embed(y[rest], 1).T
+            placed = [part.embed(found[rest], view) for view, found in enumerate(last)]
+        scores = placed[0] @ placed[1].T
         return float((scores.argmax(1) == torch.arange(195)).float().mean())
 
     assert right(truth, 80.0) > right(None, 5.0) + 0.1

@@ -20,10 +20,8 @@ def squared_distances(x: Tensor, y: Tensor | None = None) -> Tensor:
     centre = other.detach().mean(0, keepdim=True)  # far from 0 the difference below loses digits
     x, other = x - centre, other - centre
     norms = (x * x).sum(1)[:, None] + (other * other).sum(1)[None, :]
-    distances = (norms - 2.0 * x @ other.T).clamp_min(0.0)
-    if y is None:  # rounding leaves crumbs on the diagonal
-        distances = distances * (1.0 - torch.eye(len(x), dtype=x.dtype, device=x.device))
-    return distances
+    distances = torch.addmm(norms, x, other.T, alpha=-2.0).clamp_min(0.0)
+    return distances.fill_diagonal_(0.0) if y is None else distances  # rounding leaves crumbs
 
 
 def rounding_floor(distances: Tensor) -> Tensor:
@@ -39,7 +37,7 @@ def gaussian_gram(x: Tensor, y: Tensor | None = None, *, bandwidth: float | Tens
     >>> gaussian_gram(torch.tensor([[0.0], [2.0]]), bandwidth=1.0)[0, 1].item()  # exp(-2)
     0.1353352814912796
     """
-    return torch.exp(-squared_distances(x, y) / (2.0 * bandwidth**2))
+    return torch.exp(squared_distances(x, y) * (-0.5 / bandwidth**2))
 
 
 def linear_gram(x: Tensor, y: Tensor | None = None) -> Tensor:

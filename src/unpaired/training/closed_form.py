@@ -24,7 +24,7 @@ WARM_ROUNDS = 3
 RIDGE_FOLDS = 4
 RIDGE_FACTORS = (1.0, 0.1, 0.01)
 """Ridges that are tried on known pairs, as multiples of the one given."""
-MAX_HELD = 2000
+MAX_HELD = 1000
 """Held-out pairs a ridge is judged on, at most, in each fold."""
 
 
@@ -44,9 +44,9 @@ class ClosedFormConfig:
     """Power of the singular values; 1/2 keeps soft rounds stable."""
     bandwidths: tuple[float, ...] = (0.5,)
     """Squared kernel widths in units of the median squared distance; one kernel tower each."""
-    n_landmarks: int = 1500
+    n_landmarks: int = 2000
     """Nystroem landmarks of each kernel."""
-    max_rank: int = 600
+    max_rank: int = 800
     """Principal components kept of each view."""
     n_rounds: int = 9
     """Soft rounds."""

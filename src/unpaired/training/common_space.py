@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import torch
@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from unpaired.nets.residual import ResidualTower
+from unpaired.training.closed_form import Coordinates
 from unpaired.training.features import FeatureMap
 
 BLOCK_ROWS = 2048
@@ -20,19 +21,18 @@ Arrays = dict[str, np.ndarray]
 
 @dataclass(frozen=True)
 class Part:
-    """Coordinates of both views, and linear maps or networks that make them comparable."""
+    """Linear maps or networks that make coordinates of both views comparable."""
 
-    features_x: FeatureMap
-    features_y: FeatureMap
+    features: int
+    """Which of the space's features it takes."""
     maps: tuple[Tensor, Tensor]
     towers: tuple[ResidualTower, ResidualTower] | None = None
     """Networks that take the coordinates times ``maps`` (then factors (r,)), or None."""
     offsets: tuple[Tensor, Tensor] | None = None
     """Added after the maps; such a part is taken as it is, others count by direction alone."""
 
-    def embed(self, rows: Tensor, view: int) -> Tensor:
-        """Rows of a view (0 = x, 1 = y) in this part of the space."""
-        coordinates = (self.features_x, self.features_y)[view](rows)
+    def embed(self, coordinates: Tensor, view: int) -> Tensor:
+        """Coordinates of a view's rows (0 = x, 1 = y) in this part of the space."""
         if self.offsets is not None:
             return coordinates @ self.maps[view] + self.offsets[view]
         if self.towers is not None:
@@ -44,6 +44,8 @@ class Part:
 class CommonSpace:
     """Embeddings whose inner product is the mean score of the parts."""
 
+    features: tuple[tuple[FeatureMap, FeatureMap], ...]
+    """Of x and of y; several parts may take the same."""
     parts: tuple[Part, ...]
     reference_x: Tensor
     reference_y: Tensor
@@ -54,10 +56,16 @@ class CommonSpace:
     def embed(self, rows: Tensor, view: int) -> Tensor:
         """Rows of a view (0 = x, 1 = y) in the space, (n, sum of the parts' dimensions)."""
         blocks = [
-            torch.cat([part.embed(block, view) for part in self.parts], 1)
+            self.join([found[view](block) for found in self.features], view)
             for block in torch.split(rows, BLOCK_ROWS)
         ]
-        return torch.cat(blocks) / math.sqrt(len(self.parts))
+        return torch.cat(blocks)
+
+    @torch.no_grad()
+    def join(self, coordinates: Sequence[Tensor], view: int) -> Tensor:
+        """Rows in the space, from their coordinates under each of the features."""
+        parts = [part.embed(coordinates[part.features], view) for part in self.parts]
+        return torch.cat(parts, 1) / math.sqrt(len(self.parts))
 
     @torch.no_grad()
     def crowding(self, embedded: Tensor, view: int) -> Tensor:
@@ -90,14 +98,16 @@ class CommonSpace:
             "reference_y": self.reference_y.cpu().numpy(),
             "n_neighbours": np.array(self.n_neighbours),
         }
+        for number, features in enumerate(self.features):
+            for view, of_view in zip("xy", features, strict=True):
+                for field in fields(FeatureMap):
+                    value = getattr(of_view, field.name)
+                    if value is not None:
+                        found[f"features{number}.{view}.{field.name}"] = _array(value)
         for number, part in enumerate(self.parts):
             name = f"part{number}"
+            found[f"{name}.features"] = np.array(part.features)
             for number_of_view, view in enumerate("xy"):
-                features = (part.features_x, part.features_y)[number_of_view]
-                for field in fields(FeatureMap):
-                    value = getattr(features, field.name)
-                    if value is not None:
-                        found[f"{name}.{view}.{field.name}"] = _array(value)
                 found[f"{name}.{view}.map"] = _array(part.maps[number_of_view])
                 if part.offsets is not None:
                     found[f"{name}.{view}.shift"] = _array(part.offsets[number_of_view])
@@ -113,40 +123,46 @@ class CommonSpace:
         def tensor(name: str) -> Tensor:
             return torch.as_tensor(arrays[name], device=device)
 
+        features: list[tuple[FeatureMap, FeatureMap]] = []
+        while f"features{len(features)}.x.mean" in arrays:
+            name = f"features{len(features)}"
+            features.append(
+                (_features(arrays, f"{name}.x", device), _features(arrays, f"{name}.y", device))
+            )
         parts: list[Part] = []
-        while f"part{len(parts)}.x.map" in arrays:
+        while f"part{len(parts)}.features" in arrays:
             name = f"part{len(parts)}"
             shifted = f"{name}.x.shift" in arrays
             parts.append(
                 Part(
-                    _features(arrays, f"{name}.x", device),
-                    _features(arrays, f"{name}.y", device),
+                    int(arrays[f"{name}.features"].item()),
                     (tensor(f"{name}.x.map"), tensor(f"{name}.y.map")),
                     _towers(arrays, name, device),
                     (tensor(f"{name}.x.shift"), tensor(f"{name}.y.shift")) if shifted else None,
                 )
             )
-        count = int(arrays["n_neighbours"].item())
-        return cls(tuple(parts), tensor("reference_x"), tensor("reference_y"), count)
+        references = tensor("reference_x"), tensor("reference_y")
+        return cls(tuple(features), tuple(parts), *references, int(arrays["n_neighbours"].item()))
 
 
 def build_space(
     parts: Sequence[Part],
-    x: Tensor,
-    y: Tensor,
+    coordinates: Sequence[Coordinates],
     *,
     n_neighbours: int,
     max_reference: int,
     generator: torch.Generator,
 ) -> CommonSpace:
     """The space made of ``parts``, with training rows of both views as reference."""
-    empty = torch.zeros(0, 1, device=x.device)
-    space = CommonSpace(tuple(parts), empty, empty, n_neighbours)
+    features = tuple((found.features_x, found.features_y) for found in coordinates)
+    empty = parts[0].maps[0].new_zeros(0, 1)
+    space = CommonSpace(features, tuple(parts), empty, empty, n_neighbours)
     references = []
-    for view, rows in enumerate((x, y)):
-        kept = torch.randperm(len(rows), generator=generator)[:max_reference].to(rows.device)
-        references.append(space.embed(rows[kept], view))
-    return CommonSpace(space.parts, references[0], references[1], n_neighbours)
+    for view in (0, 1):
+        rows = [(found.x, found.y)[view] for found in coordinates]
+        kept = torch.randperm(len(rows[0]), generator=generator)[:max_reference].to(empty.device)
+        references.append(space.join([found[kept] for found in rows], view))
+    return replace(space, reference_x=references[0], reference_y=references[1])
 
 
 def _array(value: Tensor | float | bool) -> np.ndarray:

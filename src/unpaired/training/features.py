@@ -10,8 +10,8 @@ from torch.nn.functional import normalize
 
 NEAR = 1e-4
 """Squared distance of unit rows below which they count as the same."""
-SAMPLE_ROWS = 6000
-"""Rows from which principal axes are taken, at least."""
+SAMPLE_ROWS = 10_000
+"""Rows from which principal axes are taken, at most."""
 
 
 @dataclass(frozen=True)
@@ -69,9 +69,9 @@ def fit_features(
         far = gaps[gaps > NEAR]
         inverse_width = 1.0 / (2.0 * bandwidth * float(far.median() if len(far) else 1.0))
         scale, axes = torch.linalg.eigh(_lift(landmarks, landmarks, inverse_width))
-        keep = (scale > 1e-4).nonzero()[:, 0][-2 * max_rank :]  # the weakest are never used
+        keep = (scale > 1e-4).nonzero()[:, 0][-2 * max_rank :]  # weaker ones are never used
         root = axes[:, keep] * (scale[keep] + 1e-4).rsqrt()
-    sample = _lift(units[order[: max(SAMPLE_ROWS, 4 * n_landmarks)]], landmarks, inverse_width)
+    sample = _lift(units[order[:SAMPLE_ROWS]], landmarks, inverse_width)
     sample = sample if root is None else sample @ root
     centre = sample.mean(0, keepdim=True)
     variances, axes = principal_axes(sample - centre)

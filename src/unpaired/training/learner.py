@@ -7,7 +7,7 @@ known and soft pairs (``towers``); the score is the mean over all of these.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import torch
@@ -15,6 +15,7 @@ from torch import Tensor
 
 from unpaired.training.closed_form import (
     ClosedFormConfig,
+    Coordinates,
     Round,
     Rows,
     choose_ridge,
@@ -23,19 +24,16 @@ from unpaired.training.closed_form import (
     trust_of,
 )
 from unpaired.training.common_space import CommonSpace, Part, build_space
-from unpaired.training.features import fit_features
 from unpaired.training.objective import ObjectiveConfig
 from unpaired.training.soft_plan import SoftPlan
 from unpaired.training.towers import TowerConfig, train_towers
 
 N_NEIGHBOURS = 10
-MAX_REFERENCE = 10_000
+MAX_REFERENCE = 5000
 SOFT_SHARE = 0.5
 """How much soft pairs weigh for the networks, as a share of what they weigh in the closed forms."""
 N_TOWERS = 2
-"""Pairs of networks, each on its own kernel features; their scores are averaged."""
-TOWER_LANDMARKS = 2500
-TOWER_RANK = 800
+"""Pairs of networks; their scores are averaged."""
 TOWER_LATENT = 256
 TOWER_RIDGES = (2.25, 0.75)
 """Ridges of the networks' features of x and y, as multiples of the closed forms'."""
@@ -102,15 +100,19 @@ def learn(
     )
     plan = rounds[-1].plan if rounds else None
     n_pairs = max(rounds[-1].n_pairs if rounds else float(rows.weights.sum()), 1.0)
-    parts = [Part(t.features_x, t.features_y, (t.map_x, t.map_y)) for t in canonical]
+    parts = [Part(number, (t.map_x, t.map_y)) for number, t in enumerate(canonical)]
     if config.towers.n_epochs:
         parts += [
-            deepen(x, y, rows, plan, n_pairs, config, seed + number, note)
+            deepen(coordinates, rows, plan, n_pairs, config, seed + number, note)
             for number in range(N_TOWERS)
         ]
     dependence = 0.5 * float((canonical[0].correlations ** 2).sum())
     space = build_space(
-        parts, x, y, n_neighbours=N_NEIGHBOURS, max_reference=MAX_REFERENCE, generator=generator
+        parts,
+        coordinates,
+        n_neighbours=N_NEIGHBOURS,
+        max_reference=MAX_REFERENCE,
+        generator=generator,
     )
     return Learning(space, plan, dependence, history, trace)
 
@@ -132,8 +134,7 @@ def training_pairs(
 
 
 def deepen(
-    x: Tensor,
-    y: Tensor,
+    coordinates: Sequence[Coordinates],
     rows: Rows,
     plan: SoftPlan | None,
     n_pairs: float,
@@ -141,27 +142,22 @@ def deepen(
     seed: int,
     on_epoch: Callable[[dict[str, float]], None],
 ) -> Part:
-    """Networks on kernel features that begin at the closed form and learn from the pairs.
+    """Networks on the last coordinates that begin at the closed form and learn from the pairs.
 
     Inputs are whitened up to a ridge, with noise of the variance that the ridge stands for.
     """
-    generator = torch.Generator().manual_seed(seed)
-    features, inputs, white, noise = [], [], [], []
-    for view, factor in zip((x, y), TOWER_RIDGES, strict=True):
-        found = fit_features(
-            view,
-            max_rank=TOWER_RANK,
-            bandwidth=config.closed_form.bandwidths[0],
-            n_landmarks=TOWER_LANDMARKS,
-            generator=generator,
-        )
+    taken = coordinates[-1]
+    inputs, white, noise = [], [], []
+    for features, placed, factor in (
+        (taken.features_x, taken.x, TOWER_RIDGES[0]),
+        (taken.features_y, taken.y, TOWER_RIDGES[1]),
+    ):
         ridge = factor * config.closed_form.ridge / n_pairs
-        scale = found.whitening(ridge)
-        features.append(found)
-        inputs.append(found(view) * scale)
+        scale = features.whitening(ridge)
+        inputs.append(placed * scale)
         white.append(scale)
-        noise.append((ridge * found.total_variance * scale**2).sqrt())
-    pairs, weights = training_pairs(rows, plan, config.closed_form, len(y))
+        noise.append((ridge * features.total_variance * scale**2).sqrt())
+    pairs, weights = training_pairs(rows, plan, config.closed_form, len(inputs[1]))
     if plan is not None:
         inputs[1] = torch.cat([inputs[1], plan.apply(inputs[1][rows.free_y])])
     cross = (inputs[0][pairs[:, 0]] * weights[:, None]).T @ inputs[1][pairs[:, 1]]
@@ -181,7 +177,7 @@ def deepen(
         weights=weights,
         on_epoch=on_epoch,
     )
-    return Part(features[0], features[1], (white[0], white[1]), towers)
+    return Part(len(coordinates) - 1, (white[0], white[1]), towers)
 
 
 def take_over(
@@ -198,8 +194,9 @@ def take_over(
     alignment's own plan; as a function of the rows it can be saved, and averages over coordinates.
     """
     generator = torch.Generator().manual_seed(seed)
+    coordinates = lay_out(x, y, config, generator)
     parts = []
-    for part in lay_out(x, y, config, generator):
+    for number, part in enumerate(coordinates):
         maps, offsets = [], []
         for features, rows, target in zip(
             (part.features_x, part.features_y), (part.x, part.y), placed, strict=True
@@ -209,13 +206,7 @@ def take_over(
             gram = rows.T @ rows + penalty * torch.eye(rows.shape[1], device=x.device)
             maps.append(torch.linalg.solve(gram, rows.T @ (target - offset)).contiguous())
             offsets.append(offset)
-        parts.append(
-            Part(
-                part.features_x,
-                part.features_y,
-                (maps[0], maps[1]),
-                offsets=(offsets[0], offsets[1]),
-            )
-        )
+        parts.append(Part(number, (maps[0], maps[1]), offsets=(offsets[0], offsets[1])))
     empty = torch.zeros(0, 1, device=x.device)
-    return CommonSpace(tuple(parts), empty, empty, N_NEIGHBOURS)
+    laid_out = tuple((part.features_x, part.features_y) for part in coordinates)
+    return CommonSpace(laid_out, tuple(parts), empty, empty, N_NEIGHBOURS)

@@ -92,7 +92,7 @@ def soft_plan(
     count, total, squares = min(n_candidates, n_y), 0.0, 0.0
     for rows, scores in score_blocks:
         total += float(scores.sum())
-        squares += float(scores.square().sum())
+        squares += float(torch.linalg.vector_norm(scores)) ** 2
         top, columns = torch.topk(scores, count, 1)
         keys.append((rows[:, None] * n_y + columns).reshape(-1))
         values.append(top.reshape(-1))

@@ -33,7 +33,7 @@ class TowerConfig:
 
     hidden: int = 256
     """Units of the residual network; 0 leaves the linear part alone."""
-    n_epochs: int = 8
+    n_epochs: int = 6
     batch_size: int = 1000
     learning_rate: float = 2e-3
     temperature: float = 0.05
