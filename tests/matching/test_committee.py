@@ -5,10 +5,10 @@ import pytest
 from joblib import parallel_config
 
 from unpaired.matching import committee, soft
-from unpaired.matching.committee import draw_members, heard
+from unpaired.matching.committee import Answer, ask_member, coherence, draw_members, heard
 from unpaired.matching.soft import align_soft
-from unpaired.matching.soft_plan import build_view, mean_plan
-from unpaired.matching.soft_refine import crosses_of
+from unpaired.matching.soft_plan import anchor_score, build_view, mean_plan
+from unpaired.matching.soft_refine import crosses_of, joint_score, sinkhorn, standardise
 
 
 @pytest.fixture
@@ -48,18 +48,48 @@ def test_the_mean_is_over_own_crosses_and_members_that_agree():
     own = [np.array([[1.0, 0.0]]), np.array([[2.0]])]
     near = [np.array([[0.0, 3.0]]), np.array([[4.0]])]
     wrong = [np.array([[900.0, 900.0]]), np.array([[900.0]])]
-    mean = heard(own, [(0.1, near), (committee.APART, wrong)])
+    mean = heard(own, [Answer(0.1, near, near), Answer(committee.APART, wrong, wrong)])
     np.testing.assert_allclose(mean[0], [[0.5, 1.5]])
     np.testing.assert_allclose(mean[1], [[3.0]])
-    np.testing.assert_array_equal(heard(own, [(0.5, wrong)])[0], own[0])
+    np.testing.assert_array_equal(heard(own, [Answer(0.5, wrong, wrong)])[0], own[0])
 
 
-def test_members_that_see_everything_change_nothing(sides, monkeypatch):
+def test_coherence_is_one_for_one_mind_and_a_share_for_strangers():
+    one, other = np.array([[1.0, 0.0]]), np.array([[0.0, 1.0]])
+    assert coherence([[one], [3 * one]]) == pytest.approx(1.0)
+    assert coherence([[one], [other], [-one], [-other]]) == pytest.approx(0.0)
+    assert coherence([[one], [other]]) == pytest.approx(1 / 2)
+    assert coherence([[one, one], [other, one]]) == pytest.approx(3 / 4)  # mean over two views
+
+
+def test_later_rounds_are_heard_only_while_members_stay_of_one_mind():
+    axis = np.eye(3)
+    own, first = [np.zeros((1, 3))], [axis[:1]]
+    together = [Answer(0.1, first, [axis[1:2]]), Answer(0.1, first, [axis[1:2]])]
+    astray = [Answer(0.1, first, [axis[1:2]]), Answer(0.1, first, [axis[2:]])]
+    np.testing.assert_allclose(heard(own, together)[0], [[0, 2 / 3, 0]])
+    np.testing.assert_allclose(heard(own, astray)[0], [[2 / 3, 0, 0]])
+
+
+@pytest.fixture
+def everything():
+    return committee.Member((np.arange(60), np.arange(60)), (np.arange(20), np.arange(24)), 0)
+
+
+def test_a_member_that_sees_everything_says_the_same_at_first(sides, everything):
     x, y = sides
-    everything = committee.Member((np.arange(60), np.arange(60)), (np.arange(20), np.arange(24)), 0)
-    monkeypatch.setattr(soft, "draw_members", lambda *_: [everything, everything])
-    first, mean = run(x, y)
-    np.testing.assert_allclose(mean[0], first[0], atol=1e-12)
+    view = build_view("half", x, y, np.random.default_rng(1))
+    coords, plan = [view.coords], mean_plan([view], None)
+    first = crosses_of(coords, plan)
+    scores = joint_score(coords, first, 0.25)
+    answer = ask_member(x, y, ["half"], coords, scores, everything, None)
+    assert answer.apart == 0
+    np.testing.assert_allclose(answer.first[0], first[0], atol=1e-12)
+    for _ in range(committee.LATER_ROUNDS):  # the same rounds, step by step
+        total = standardise(joint_score(coords, crosses_of(coords, plan), 0.25))
+        plan = sinkhorn(standardise(total + np.float32(0.5) * anchor_score([view])), 0.25)
+    np.testing.assert_allclose(answer.later[0], crosses_of(coords, plan)[0], atol=1e-6)
+    assert not np.allclose(answer.later[0], first[0], atol=1e-4)
 
 
 def test_members_that_see_too_little_are_not_heard(sides):

@@ -2,7 +2,9 @@
 
 What profiles say depends on the columns that a side happens to have. Members see half of the
 columns of each side (and at most MEMBER_ROWS rows), build the same views on it and find a plan of
-their own; the cross-covariances of all plans, in the views of all columns, are averaged.
+their own; the cross-covariances of all plans, in the views of all columns, are averaged. Rounds of
+refinement drift towards what two geometries share by accident, which differs from half to half:
+members are refined further where that leaves them of one mind.
 """
 
 from __future__ import annotations
@@ -12,7 +14,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unpaired.matching.soft_plan import FINAL_POWER, build_view, mean_plan
+from unpaired.matching.soft_plan import (
+    FINAL_POWER,
+    ROUND_TEMPERATURE,
+    anchor_score,
+    build_view,
+    mean_plan,
+    with_extra,
+)
 from unpaired.matching.soft_refine import (
     Array,
     Coords,
@@ -21,6 +30,7 @@ from unpaired.matching.soft_refine import (
     crosses_of,
     disagreement,
     joint_score,
+    refine,
 )
 
 N_SPLITS = 8
@@ -33,6 +43,10 @@ FEWEST = LEAST_COLUMNS // 2
 """Columns that must vary among the rows of a member; otherwise it is infinitely far apart."""
 APART = 0.4
 """Members whose maps are this far from the map of all columns are not heard."""
+LATER_ROUNDS = 6
+"""Rounds by which members are refined further."""
+STILL_COHERENT = 0.75
+"""Share of its coherence that a committee must keep; otherwise later rounds are not heard."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +56,15 @@ class Member:
     rows: tuple[Index, Index]
     columns: tuple[Index, Index]
     seed: int
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """How far a member is from the map of all columns, and its crosses, also after later rounds."""
+
+    apart: float
+    first: list[Array]
+    later: list[Array]
 
 
 def draw_members(
@@ -74,7 +97,7 @@ def _some(n: int, rng: np.random.Generator) -> Index:
     return np.sort(rng.permutation(n)[:MEMBER_ROWS])
 
 
-def member_crosses(
+def ask_member(
     x: Array,
     y: Array,
     names: Sequence[str],
@@ -82,7 +105,7 @@ def member_crosses(
     scores: Single,
     member: Member,
     extra: Single | None,
-) -> tuple[float, list[Array]]:
+) -> Answer:
     """Return how far a member's map is from ``scores``, and its crosses in views of all columns.
 
     ``names`` are the views in which it looks for a plan, ``coords`` the coordinates of all rows in
@@ -93,21 +116,41 @@ def member_crosses(
     here = np.ix_(rows_x, rows_y)
     part_x, part_y = x[np.ix_(rows_x, columns_x)], y[np.ix_(rows_y, columns_y)]
     if min(int(np.ptp(part, axis=0).astype(bool).sum()) for part in (part_x, part_y)) < FEWEST:
-        return np.inf, []
+        return Answer(np.inf, [], [])
     rng = np.random.default_rng(member.seed)
     views = [build_view(name, part_x, part_y, rng) for name in names]
-    plan = mean_plan(views, None if extra is None else extra[here])
+    local = None if extra is None else extra[here]
+    plan = mean_plan(views, local)
     own_coords = [view.coords for view in views]
-    own = joint_score(own_coords, crosses_of(own_coords, plan), FINAL_POWER)
+    own_crosses = crosses_of(own_coords, plan)
+    own = joint_score(own_coords, own_crosses, FINAL_POWER)
     apart = (disagreement(own, scores[here]) + disagreement(scores[here], own)) / 2
-    theirs = crosses_of([(zx[rows_x], zy[rows_y]) for zx, zy in coords], plan)
-    return apart, theirs
+    anchor = with_extra(anchor_score(views), local)
+    temperatures = (ROUND_TEMPERATURE,) * LATER_ROUNDS
+    _, later = refine(own_coords, own_crosses, temperatures, FINAL_POWER, anchor)
+    seen = [(zx[rows_x], zy[rows_y]) for zx, zy in coords]
+    return Answer(apart, crosses_of(seen, plan), crosses_of(seen, later))
 
 
-def heard(crosses: Sequence[Array], found: Sequence[tuple[float, Sequence[Array]]]) -> list[Array]:
-    """Return the mean, view by view, of ``crosses`` and of those found less than APART from them.
+def heard(crosses: Sequence[Array], answers: Sequence[Answer]) -> list[Array]:
+    """Return the mean, view by view, of ``crosses`` and of answers less than APART from them.
 
-    ``found`` holds how far each member is apart, and its crosses.
+    Answers after later rounds are taken if the committee is still coherent by then.
     """
-    voices = [crosses, *(theirs for apart, theirs in found if apart < APART)]
+    near = [answer for answer in answers if answer.apart < APART]
+    first, later = [answer.first for answer in near], [answer.later for answer in near]
+    kept = bool(near) and coherence(later) >= STILL_COHERENT * coherence(first)
+    voices = [crosses, *(later if kept else first)]
     return [np.mean(parts, axis=0) for parts in zip(*voices, strict=True)]
+
+
+def coherence(voices: Sequence[Sequence[Array]]) -> float:
+    """Return the squared norm of the mean of unit crosses, averaged over views.
+
+    1 where all say the same, 1 / len(voices) where they have nothing in common.
+    """
+    norms = []
+    for parts in zip(*voices, strict=True):
+        units = [part / max(float(np.linalg.norm(part)), 1e-300) for part in parts]
+        norms.append(float((np.mean(units, axis=0) ** 2).sum()))
+    return float(np.mean(norms))

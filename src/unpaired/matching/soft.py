@@ -15,7 +15,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from unpaired.matching.anchored import drop_worse, grow_plan, known_score
-from unpaired.matching.committee import draw_members, heard, member_crosses
+from unpaired.matching.committee import ask_member, draw_members, heard
 from unpaired.matching.profiles import pair_score, profile_score
 from unpaired.matching.self_learning import csls, self_learn
 from unpaired.matching.soft_plan import (
@@ -215,11 +215,11 @@ def _steadied(
     """
     members = draw_members(x.shape, y.shape, rng)
     scores = joint_score(coords, crosses, FINAL_POWER)
-    ask = delayed(member_crosses)
-    found = Parallel(require="sharedmem")(
+    ask = delayed(ask_member)
+    answers = Parallel(require="sharedmem")(
         ask(x, y, names, coords, scores, member, extra) for member in members
     )
-    return heard(crosses, found)
+    return heard(crosses, answers)
 
 
 def _search_rows(

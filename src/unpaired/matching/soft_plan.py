@@ -15,6 +15,8 @@ from unpaired.matching.views import Side, geodesic_side, linear_side, unit_rows
 FINAL_POWER = 0.25
 """Power of the singular values in the maps that are read."""
 SIMILARITY_WEIGHT = 1.0
+ROUND_TEMPERATURE = 0.25
+"""Temperature of plans from profiles, and of rounds without known pairs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,8 +84,9 @@ def two_plans(views: Sequence[View], extra: Single | None) -> Single:
     """Return the sum of the plans before and after one round."""
     anchor = with_extra(anchor_score(views), extra)
     coords = [view.coords for view in views]
-    before = sinkhorn(anchor.copy(), 0.25)
-    _, after = refine(coords, crosses_of(coords, before), (0.25,), FINAL_POWER, anchor)
+    before = sinkhorn(anchor.copy(), ROUND_TEMPERATURE)
+    start = crosses_of(coords, before)
+    _, after = refine(coords, start, (ROUND_TEMPERATURE,), FINAL_POWER, anchor)
     after += before
     return after
 
