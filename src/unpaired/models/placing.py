@@ -117,7 +117,7 @@ def describe_partners(
     Runner-up, margin and a softmax share of each partner are made in blocks.
     """
     n_x, n_y = len(views[0]), len(views[1])
-    left, right = (part.astype(np.float32, copy=False) for part in placed)
+    left, right = placed
     partners = np.full(n_x, -1, dtype=np.int64)
     partners[pairs[::-1, 0]] = pairs[::-1, 1]
     runner_up, margin = np.full(n_x, -1, dtype=np.int64), np.full(n_x, np.nan)

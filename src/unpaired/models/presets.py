@@ -31,7 +31,7 @@ class Settings:
     sum_penalty: float = 1.0
     n_pretrain_epochs: int = 0
     n_rounds: int = 9
-    n_epochs: int = 8
+    n_epochs: int = 6
     batch_size: int = 1000
     learning_rate: float = 2e-3
     tol: float = 0.002
