@@ -58,9 +58,7 @@ def log_smi_loss(
     shared = (pairs[:, :1] == pairs[:, 0]) | (pairs[:, 1:] == pairs[:, 1])
     shared.fill_diagonal_(False)
     logits = (scores / temperature).masked_fill(shared, -torch.inf)
-    truth = torch.arange(len(scores), device=scores.device)
-    losses = functional.cross_entropy(logits, truth, reduction="none")
-    losses = losses + functional.cross_entropy(logits.T, truth, reduction="none")
+    losses = logits.logsumexp(1) + logits.logsumexp(0) - 2.0 * logits.diagonal()
     if weights is None:
         return losses.mean() / 2.0
     return (losses * weights).sum() / weights.sum().clamp_min(1e-12) / 2.0
@@ -124,7 +122,9 @@ def train_towers(
     log_temperature = nn.Parameter(x.new_tensor(math.log(config.temperature)))
     averaged = copy.deepcopy(towers)
     spreads = [config.noise * spread for spread in noise]
-    optimizer = torch.optim.Adam([*towers.parameters(), log_temperature], lr=config.learning_rate)
+    optimizer = torch.optim.Adam(
+        [*towers.parameters(), log_temperature], lr=config.learning_rate, fused=True
+    )
     n_batches = max(1, -(-len(pairs) // config.batch_size))
     n_steps, step = config.n_epochs * n_batches, 0
     for epoch in range(config.n_epochs if len(pairs) > 1 else 0):
