@@ -4,6 +4,7 @@ import torch
 
 from unpaired.math.dependence import MEASURES
 from unpaired.training.objective import (
+    MEDIAN_ROWS,
     ObjectiveConfig,
     dmae_loss,
     latent_gram,
@@ -115,6 +116,15 @@ def test_median_bandwidth_overlooks_repeated_rows(rng, dtype, width):
     for _ in range(10):  # equal rows come out exactly equal now and then, and rounded otherwise
         repeated = torch.tensor(rng.normal(size=(2, width)), dtype=dtype)[row]
         np.testing.assert_allclose(latent_gram(repeated, "median"), expected, atol=1e-3)
+
+
+def test_of_many_rows_evenly_spaced_ones_give_the_median(rng):
+    latents = torch.tensor(rng.normal(size=(4 * MEDIAN_ROWS - 1, 3)))
+    scaled = standardise(latents)
+    some = torch.pdist(scaled[::4]).median()
+    expected = torch.exp(-0.5 * (torch.cdist(scaled, scaled) / some) ** 2)
+    np.testing.assert_allclose(latent_gram(latents, "median"), expected, atol=2e-3)
+    assert some == pytest.approx(float(torch.pdist(scaled).median()), rel=0.03)
 
 
 def test_reconstruction_error_is_a_share(rng):
