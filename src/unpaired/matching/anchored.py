@@ -28,11 +28,13 @@ from unpaired.matching.views import principal, unit_rows
 KNOWN_POWER = 0.5
 """Power of the singular values of maps fitted on known pairs."""
 FOLDS = 20
-RIDGE = 20.0
+RIDGE = 10.0
 """Ridge of n pairs, in units of the total variance: RIDGE / n."""
 N_COMPONENTS = 160
 """Directions of each view that enter the scores, at most."""
-TEMPERATURES = tuple(float(t) for t in np.geomspace(0.8, 0.13, 9))
+TEMPERATURES = tuple(float(t) for t in np.geomspace(0.8, 0.13, 14))
+HELD_WEIGHT = 0.2
+"""Weight of what profiles and maps of the pairs alone say, in the scores of every round."""
 SOFT_WEIGHT = 0.4
 """Weight of a soft pair of full confidence against a known pair."""
 DOUBT = 0.1

@@ -14,6 +14,9 @@ import numpy as np
 from unpaired.matching.soft_refine import Array, Index, Single, map_from_cross, score_of
 from unpaired.types import IntArray
 
+KNOWN_WEIGHT = 10.0
+"""How often a known pair counts in a round; few of them, counted as all the rest, bend the map."""
+
 
 @dataclass(frozen=True)
 class Learned:
@@ -114,9 +117,8 @@ def self_learn(
 def _cross_of(
     zx: Single, zy: Single, forward: Index, backward: Index, known: IntArray | None
 ) -> Array:
-    """Return the cross-covariance of both directions' partners, known pairs counted as often."""
+    """Return the cross-covariance of both directions' partners and of known pairs."""
     cross = zx.T @ zy[forward] + zx[backward].T @ zy
     if known is not None and len(known):
-        weight = np.float32((len(zx) + len(zy)) / (2.0 * len(known)))
-        cross = cross + weight * (zx[known[:, 0]].T @ zy[known[:, 1]])
+        cross = cross + np.float32(KNOWN_WEIGHT) * (zx[known[:, 0]].T @ zy[known[:, 1]])
     return np.asarray(cross / (len(zx) + len(zy)), dtype=np.float64)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from joblib import Parallel, delayed
 
-from unpaired.matching.anchored import drop_worse, grow_plan, known_score
+from unpaired.matching.anchored import HELD_WEIGHT, drop_worse, grow_plan, known_score
 from unpaired.matching.committee import ask_member, draw_members, heard
 from unpaired.matching.profiles import pair_score, profile_score
 from unpaired.matching.self_learning import csls, self_learn
@@ -142,7 +142,7 @@ def align_soft(
         few = max(1.0, ENOUGH_PAIRS / len(anchors))
         anchor = standardise(anchor_score(searched) + np.float32(PAIR_WEIGHT / few) * near)
         held = with_extra(anchor, extra)
-        plan = pin(grow_plan(coords, anchors, held, PAIR_ANCHOR * few), anchors)
+        plan = pin(grow_plan(coords, anchors, held, HELD_WEIGHT * few), anchors)
         crosses = crosses_of(coords, plan, anchors)
     else:
         anchor = with_extra(anchor_score(searched), extra)
