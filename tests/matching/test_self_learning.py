@@ -56,6 +56,20 @@ def test_known_pairs_pull_the_map(seed):
     assert (learned.scores.argmax(1) == np.arange(200)).mean() > 0.9
 
 
+def test_a_few_known_pairs_do_not_bend_the_map(seed):
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((300, 40))
+    rotation = np.linalg.qr(rng.standard_normal((40, 40)))[0]
+    y = x @ rotation + 1.2 * rng.standard_normal((300, 40))
+    known = np.column_stack([np.arange(4), np.arange(4)])
+    right = []
+    for pairs in (None, known):
+        learned = self_learn(x, y, x[:60].T @ y[:60], np.random.default_rng(seed), known=pairs)
+        right.append((learned.scores.argmax(1) == np.arange(300))[4:].mean())
+    assert right[0] > 0.8
+    assert right[1] > right[0] - 0.05
+
+
 def test_disagreement_is_a_mean_rank():
     scores = np.array([[1.0, 0.0, 0.0, 0.0]])
     assert disagreement(scores, np.array([[4.0, 3.0, 2.0, 1.0]])) == 0.0
