@@ -8,6 +8,7 @@ import torch
 from torch.nn.functional import normalize
 
 from unpaired.models.presets import PRESETS, learner_config
+from unpaired.training import common_space
 from unpaired.training.closed_form import Rows
 from unpaired.training.common_space import CommonSpace
 from unpaired.training.learner import N_TOWERS, learn
@@ -65,3 +66,13 @@ def test_the_space_comes_back_from_its_arrays(space, views):
     again = CommonSpace.from_arrays(arrays, torch.device("cpu"))
     for view, rows in enumerate(views):
         torch.testing.assert_close(again.placed(rows, view), space.placed(rows, view))
+    torch.testing.assert_close(again.scores(*views), space.scores(*views))
+
+
+def test_scores_are_products_plus_the_say_of_the_density(space, views, monkeypatch):
+    x, y = (rows[:9] for rows in views)
+    said = space.density.log_ratio(space.features[0][0](x), space.features[0][1](y))
+    expected = space.placed(x, 0) @ space.placed(y, 1).T + common_space.DENSITY_WEIGHT * said
+    torch.testing.assert_close(space.scores(x, y), expected)
+    monkeypatch.setattr(common_space, "BLOCK_ROWS", 4)
+    torch.testing.assert_close(space.scores(x, y), expected, rtol=1e-4, atol=1e-5)

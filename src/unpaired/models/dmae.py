@@ -191,9 +191,11 @@ class DMAE(SavedEstimator):
         """How well each row of x goes with each row of y, (n_x, n_y); larger = better.
 
         The mean cosine of all parts of the model, less how crowded each row's neighbourhood among
-        the training rows is (hubness correction).
+        the training rows is (hubness correction), plus a share of the log density of training
+        pairs around both rows.
         """
-        return np.asarray(self._placed(x, 0) @ self._placed(y, 1).T)
+        scores = self._space.scores(self._checked(x, 0), self._checked(y, 1))
+        return np.asarray(scores.cpu().numpy())
 
     def score(self, x: Any, y: Any, pairs: Any = None) -> float:
         """How good the model is on rows it may not have seen, 0 to 1; larger = better.
@@ -372,10 +374,6 @@ class DMAE(SavedEstimator):
     def _embedded(self, rows: Any, view: int) -> FloatArray:
         checked = self._checked(rows, view)
         return np.asarray(self._space.embed(checked, view).cpu().numpy())
-
-    def _placed(self, rows: Any, view: int) -> FloatArray:
-        checked = self._checked(rows, view)
-        return np.asarray(self._space.placed(checked, view).cpu().numpy())
 
     def _state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         arrays = {f"space.{name}": array for name, array in self._space.arrays().items()}

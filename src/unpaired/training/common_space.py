@@ -14,8 +14,12 @@ from torch.nn.functional import normalize
 from unpaired.nets.residual import ResidualTower
 from unpaired.training.closed_form import Coordinates
 from unpaired.training.features import FeatureMap
+from unpaired.training.pair_density import PairDensity
+from unpaired.training.soft_plan import SoftPlan
 
 BLOCK_ROWS = 2048
+DENSITY_WEIGHT = 0.02
+"""What one unit of the pairs' log density ratio adds to a score, a mean of cosines."""
 Arrays = dict[str, np.ndarray]
 
 
@@ -51,6 +55,8 @@ class CommonSpace:
     reference_y: Tensor
     """Training rows in the space, against which hubs are corrected; empty = no correction."""
     n_neighbours: int
+    density: PairDensity | None = None
+    """Of the training pairs, over the first of the features; it has a say in scores."""
 
     @torch.no_grad()
     def embed(self, rows: Tensor, view: int) -> Tensor:
@@ -91,6 +97,22 @@ class CommonSpace:
         ones = torch.ones_like(crowding)
         return torch.cat([embedded, *((crowding, ones) if view == 0 else (ones, crowding))], 1)
 
+    @torch.no_grad()
+    def scores(self, x: Tensor, y: Tensor) -> Tensor:
+        """Corrected scores of all rows of x with all rows of y, and the density's say, (n, m)."""
+        scores = self.placed(x, 0) @ self.placed(y, 1).T
+        if self.density is None:
+            return scores
+        map_x, map_y = self.features[0]
+        for columns in torch.split(torch.arange(len(y), device=y.device), BLOCK_ROWS):
+            right = map_y(y[columns])
+            for rows in torch.split(torch.arange(len(x), device=x.device), BLOCK_ROWS):
+                said = self.density.log_ratio(map_x(x[rows]), right)
+                scores[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1] += (
+                    DENSITY_WEIGHT * said
+                )
+        return scores
+
     def arrays(self) -> Arrays:
         """All that ``from_arrays`` needs."""
         found: Arrays = {
@@ -98,6 +120,12 @@ class CommonSpace:
             "reference_y": self.reference_y.cpu().numpy(),
             "n_neighbours": np.array(self.n_neighbours),
         }
+        if self.density is not None:
+            for number_of_view, view in enumerate("xy"):
+                found[f"density.{view}.scale"] = _array(self.density.scales[number_of_view])
+                found[f"density.{view}.rows"] = _array(self.density.rows[number_of_view])
+            for name in ("rows", "columns", "shares"):
+                found[f"density.pairs.{name}"] = _array(getattr(self.density.pairs, name))
         for number, features in enumerate(self.features):
             for view, of_view in zip("xy", features, strict=True):
                 for field in fields(FeatureMap):
@@ -142,7 +170,17 @@ class CommonSpace:
                 )
             )
         references = tensor("reference_x"), tensor("reference_y")
-        return cls(tuple(features), tuple(parts), *references, int(arrays["n_neighbours"].item()))
+        density = None
+        if "density.x.rows" in arrays:
+            rows = tensor("density.x.rows"), tensor("density.y.rows")
+            pairs = [tensor(f"density.pairs.{name}") for name in ("rows", "columns", "shares")]
+            density = PairDensity(
+                (tensor("density.x.scale"), tensor("density.y.scale")),
+                rows,
+                SoftPlan(*pairs, (len(rows[0]), len(rows[1]))),
+            )
+        count = int(arrays["n_neighbours"].item())
+        return cls(tuple(features), tuple(parts), *references, count, density)
 
 
 def build_space(

@@ -25,6 +25,7 @@ from unpaired.training.closed_form import (
 )
 from unpaired.training.common_space import CommonSpace, Part, build_space
 from unpaired.training.objective import ObjectiveConfig
+from unpaired.training.pair_density import density_of
 from unpaired.training.soft_plan import SoftPlan
 from unpaired.training.towers import TowerConfig, train_towers
 
@@ -114,7 +115,9 @@ def learn(
         max_reference=MAX_REFERENCE,
         generator=generator,
     )
-    return Learning(space, plan, dependence, history, trace)
+    trust = None if plan is None else trust_of(plan, config.closed_form)
+    density = density_of(coordinates[0], rows, plan, trust, generator)
+    return Learning(replace(space, density=density), plan, dependence, history, trace)
 
 
 def training_pairs(

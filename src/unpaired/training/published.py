@@ -121,6 +121,10 @@ class PublishedSpace:
         """The same: the ratio is the score as it stands."""
         return self.embed(rows, view)
 
+    def scores(self, x: Tensor, y: Tensor) -> Tensor:
+        """The ratio of all rows of x with all rows of y, (n, m)."""
+        return self.embed(x, 0) @ self.embed(y, 1).T
+
     def arrays(self) -> dict[str, np.ndarray]:
         """All that ``from_arrays`` needs."""
         found = {f"ratio.{f.name}": getattr(self.ratio, f.name) for f in fields(RatioReadout)}
