@@ -10,8 +10,23 @@ import torch
 from torch.nn.functional import normalize
 
 from unpaired.training import pair_density
-from unpaired.training.closed_form import ClosedFormConfig, Rows, lay_out
-from unpaired.training.pair_density import FLOOR, NEAR_SHARE, PairDensity, density_of, near_shares
+from unpaired.training.closed_form import (
+    ClosedFormConfig,
+    Rows,
+    lay_out,
+    metric_of,
+    trust_of,
+    weighted_pairs,
+)
+from unpaired.training.pair_density import (
+    FLOOR,
+    NEAR_SHARE,
+    PairDensity,
+    density_of,
+    near_shares,
+    nearest_rows,
+    with_density,
+)
 from unpaired.training.soft_plan import SoftPlan
 
 
@@ -89,27 +104,23 @@ def test_known_and_soft_pairs_weigh_what_they_are_trusted_with():
         torch.tensor([0.75, 0.25, 0.995, 0.005]),
         (2, 3),
     )
-    found = density_of(
-        views(), known_rows(), plan, torch.tensor([0.4, 0.2]), torch.Generator().manual_seed(0)
-    ).pairs
-    weights = {
-        (i, j): weight
-        for i, j, weight in zip(
-            found.rows.tolist(), found.columns.tolist(), found.shares.tolist(), strict=True
-        )
+    config = ClosedFormConfig()
+    first, second = trust_of(plan, config).tolist()
+    pairs, weights = weighted_pairs(known_rows(), plan, config)
+    found = {
+        (i, j): weight for (i, j), weight in zip(pairs.tolist(), weights.tolist(), strict=True)
     }
-    expected = {(0, 3): 0.5, (0, 4): 0.5, (7, 9): 1.0, (1, 5): 0.3, (1, 8): 0.1, (2, 6): 0.199}
-    assert weights.keys() == expected.keys()  # the share of 0.005 is left out
-    for pair, weight in expected.items():
-        assert weights[pair] == pytest.approx(weight)
-    assert found.rows.tolist() == sorted(found.rows.tolist())
+    known = {(0, 3): 0.5, (0, 4): 0.5, (7, 9): 1.0}
+    soft = {(1, 5): 0.75 * first, (1, 8): 0.25 * first, (2, 6): 0.995 * second}
+    assert found == pytest.approx({**known, **soft})  # the share of 0.005 is left out
 
 
 def test_with_too_many_rows_a_sample_and_its_pairs_are_kept(monkeypatch):
     monkeypatch.setattr(pair_density, "MAX_ROWS", 30)
     part, every = views(), torch.arange(50)
-    rows = Rows(every[:, None].repeat(1, 2), torch.ones(50), every[:0], every[:0])
-    found = density_of(part, rows, None, None, torch.Generator().manual_seed(0))
+    generator = torch.Generator().manual_seed(0)
+    scales, pairs = metric_of(part), every[:, None].repeat(1, 2)
+    found = density_of((part.x, part.y), scales, pairs, torch.ones(50), generator)
     assert found.pairs.shape == (30, 30) == tuple(len(kept) for kept in found.rows)
     assert 10 < len(found.pairs.rows) < 26  # about a third of the pairs has both rows left
     for i, j in zip(found.pairs.rows, found.pairs.columns, strict=True):
@@ -130,3 +141,31 @@ def test_it_finds_partners_that_no_smooth_map_knows():
     ratio = found.log_ratio(near_x, near_y)
     assert float((ratio.argmax(1) == every[:100]).float().mean()) > 0.8
     assert float(ratio.min()) >= math.log(FLOOR) - 1e-6
+
+
+def test_density_of_free_rows_is_what_a_loop_finds_without_the_row_itself(monkeypatch):
+    monkeypatch.setattr(pair_density, "N_NEAREST", 4)
+    x, y = random_units(12, 3, 0), random_units(10, 3, 1)
+    free_x, free_y = torch.tensor([1, 4, 11]), torch.tensor([0, 9])
+    near = nearest_rows(x, free_x), nearest_rows(y, free_y)
+    pairs = torch.tensor([[1, 0], [2, 3], [2, 4], [5, 9], [4, 0]])
+    weights = torch.tensor([1.0, 0.5, 0.5, 0.3, 0.1])
+    blocks = [(torch.tensor([0, 1]), torch.ones(2, 2)), (torch.tensor([2]), torch.ones(1, 2))]
+    found = torch.cat([scores for _, scores in with_density(blocks, near, pairs, weights)])
+
+    def shares(units, row):
+        cosines = {i: float(units[row] @ units[i]) for i in range(len(units)) if i != row}
+        nearest = sorted(cosines, key=lambda i: -cosines[i])[:4]
+        values = np.array([cosines[i] for i in nearest])
+        parts = np.exp(values / values.std(ddof=1))
+        return dict(zip(nearest, parts / parts.sum(), strict=True))
+
+    for a, i in enumerate(free_x.tolist()):
+        for b, j in enumerate(free_y.tolist()):
+            near_x, near_y = shares(x, i), shares(y, j)
+            mass = sum(
+                float(w) * near_x.get(p, 0.0) * near_y.get(q, 0.0)
+                for (p, q), w in zip(pairs.tolist(), weights, strict=True)
+            )
+            ratio = mass / (2.4 / 120)
+            assert float(found[a, b]) == pytest.approx(1.0 + 0.02 * math.log(ratio + FLOOR), 1e-4)

@@ -18,12 +18,19 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from unpaired.training.features import FeatureMap, fit_features
+from unpaired.training.pair_density import N_NEAREST, nearest_rows, with_density
 from unpaired.training.soft_plan import SoftPlan, product_blocks, soft_plan
 
 WARM_ROUNDS = 3
+LOCAL_ROUNDS = 3
+"""Last rounds in which the density of pairs around two rows has a say in their score."""
 RIDGE_FOLDS = 4
 RIDGE_FACTORS = (1.0, 0.1, 0.01)
 """Ridges that are tried on known pairs, as multiples of the one given."""
+METRIC_RIDGE = 0.003
+"""Ridge of the whitening of linear coordinates in which rows are near, of the total variance."""
+LEAST_SHARE = 0.01
+"""Soft pairs with a smaller share of their row are left out of the density of pairs."""
 MAX_HELD = 1000
 """Held-out pairs a ridge is judged on, at most, in each fold."""
 
@@ -250,13 +257,16 @@ def soft_rounds(
     sizes = [right.shape[1] for _, right in free]
     joint_y = torch.cat([right for _, right in free], 1)
     schedule = np.geomspace(*config.temperatures, config.n_rounds) if min(shape) else np.empty(0)
-    if start is not None:
-        schedule = schedule[min(WARM_ROUNDS, max(len(schedule) - 1, 0)) :]
-    for step, temperature in enumerate(schedule):
+    skipped = 0 if start is None else min(WARM_ROUNDS, max(len(schedule) - 1, 0))
+    near = _neighbours(coordinates[0], rows) if balanced and len(schedule) else None
+    plan: SoftPlan | None = None
+    for step, temperature in enumerate(schedule[skipped:]):
         if step == 0 and start is not None:
             plan = start
         else:
             blocks = _score_blocks(free, maps, config.plan_components)
+            if near is not None and step + skipped >= len(schedule) - LOCAL_ROUNDS:
+                blocks = with_density(blocks, near, *weighted_pairs(rows, plan, config))
             plan = soft_plan(
                 blocks, shape, float(temperature), config.n_candidates, balanced=balanced
             )
@@ -285,6 +295,35 @@ def trust_of(plan: SoftPlan, config: ClosedFormConfig) -> Tensor:
     """How much each row's soft pairs count against a known pair, (n_x,)."""
     peak = plan.peaks()
     return config.soft_weight * peak / (peak + config.doubt)
+
+
+def weighted_pairs(
+    rows: Rows, plan: SoftPlan | None, config: ClosedFormConfig
+) -> tuple[Tensor, Tensor]:
+    """Known pairs and soft ones (k, 2), with what they count; tiny shares are left out."""
+    weights = rows.weights.to(torch.float32)
+    if plan is None:
+        return rows.pairs, weights
+    kept = plan.shares > LEAST_SHARE
+    soft = torch.stack([rows.free_x[plan.rows[kept]], rows.free_y[plan.columns[kept]]], 1)
+    trust = trust_of(plan, config)[plan.rows[kept]]
+    return torch.cat([rows.pairs, soft]), torch.cat([weights, plan.shares[kept] * trust])
+
+
+def metric_of(part: Coordinates) -> tuple[Tensor, Tensor]:
+    """Factors of the coordinates of x and of y after which near rows are alike."""
+    return part.features_x.whitening(METRIC_RIDGE), part.features_y.whitening(METRIC_RIDGE)
+
+
+def _neighbours(part: Coordinates, rows: Rows) -> tuple[SoftPlan, SoftPlan] | None:
+    """The rows nearest to the free rows of x and of y, or None where there are too few rows."""
+    if min(len(part.x), len(part.y)) <= N_NEAREST:
+        return None
+    scale_x, scale_y = metric_of(part)
+    return (
+        nearest_rows(normalize(part.x * scale_x), rows.free_x),
+        nearest_rows(normalize(part.y * scale_y), rows.free_y),
+    )
 
 
 def _score_blocks(

@@ -14,12 +14,10 @@ from torch.nn.functional import normalize
 from unpaired.nets.residual import ResidualTower
 from unpaired.training.closed_form import Coordinates
 from unpaired.training.features import FeatureMap
-from unpaired.training.pair_density import PairDensity
+from unpaired.training.pair_density import DENSITY_WEIGHT, PairDensity
 from unpaired.training.soft_plan import SoftPlan
 
 BLOCK_ROWS = 2048
-DENSITY_WEIGHT = 0.02
-"""What one unit of the pairs' log density ratio adds to a score, a mean of cosines."""
 Arrays = dict[str, np.ndarray]
 
 
@@ -173,11 +171,15 @@ class CommonSpace:
         density = None
         if "density.x.rows" in arrays:
             rows = tensor("density.x.rows"), tensor("density.y.rows")
-            pairs = [tensor(f"density.pairs.{name}") for name in ("rows", "columns", "shares")]
             density = PairDensity(
                 (tensor("density.x.scale"), tensor("density.y.scale")),
                 rows,
-                SoftPlan(*pairs, (len(rows[0]), len(rows[1]))),
+                SoftPlan(
+                    tensor("density.pairs.rows"),
+                    tensor("density.pairs.columns"),
+                    tensor("density.pairs.shares"),
+                    (len(rows[0]), len(rows[1])),
+                ),
             )
         count = int(arrays["n_neighbours"].item())
         return cls(tuple(features), tuple(parts), *references, count, density)

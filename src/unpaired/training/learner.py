@@ -20,8 +20,10 @@ from unpaired.training.closed_form import (
     Rows,
     choose_ridge,
     lay_out,
+    metric_of,
     soft_rounds,
     trust_of,
+    weighted_pairs,
 )
 from unpaired.training.common_space import CommonSpace, Part, build_space
 from unpaired.training.objective import ObjectiveConfig
@@ -115,8 +117,12 @@ def learn(
         max_reference=MAX_REFERENCE,
         generator=generator,
     )
-    trust = None if plan is None else trust_of(plan, config.closed_form)
-    density = density_of(coordinates[0], rows, plan, trust, generator)
+    density = density_of(
+        (coordinates[0].x, coordinates[0].y),
+        metric_of(coordinates[0]),
+        *weighted_pairs(rows, plan, config.closed_form),
+        generator,
+    )
     return Learning(replace(space, density=density), plan, dependence, history, trace)
 
 

@@ -8,13 +8,13 @@ it can be as local as kernels are, and tells apart what the smooth maps of other
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from unpaired.training.closed_form import Coordinates, Rows
 from unpaired.training.soft_plan import SoftPlan
 
 METRIC_RIDGE = 0.003
@@ -23,12 +23,15 @@ NEAR_SHARE = 0.05
 """Effective share of the training rows that count as near a row."""
 FLOOR = 0.1
 """Added to the ratio before its logarithm; 1 stands for independence."""
-LEAST_SHARE = 0.01
-"""Soft pairs with a smaller share of their row are left out."""
+DENSITY_WEIGHT = 0.02
+"""What one unit of the log ratio adds to a score, a mean of cosines."""
+N_NEAREST = 32
+"""Neighbours of a row that is being matched, without itself."""
 MAX_ROWS = 30_000
 """Training rows kept of each view."""
 SAMPLE_COLUMNS = 1000
 """Training rows from which the width of a row's kernel is found."""
+BLOCK_ROWS = 2048
 INVERSE_WIDTHS = (0.5, 500.0)
 N_BISECTIONS = 12
 
@@ -77,34 +80,68 @@ def near_shares(units: Tensor, rows: Tensor) -> Tensor:
 
 
 def density_of(
-    part: Coordinates,
-    rows: Rows,
-    plan: SoftPlan | None,
-    trust: Tensor | None,
+    placed: tuple[Tensor, Tensor],
+    scales: tuple[Tensor, Tensor],
+    pairs: Tensor,
+    weights: Tensor,
     generator: torch.Generator,
 ) -> PairDensity:
-    """The density of known pairs, and of soft ones as far as they are trusted."""
-    pairs, weights = [rows.pairs], [rows.weights.to(part.x.dtype)]
-    if plan is not None and trust is not None:
-        kept = plan.shares > LEAST_SHARE
-        soft = torch.stack([rows.free_x[plan.rows[kept]], rows.free_y[plan.columns[kept]]], 1)
-        pairs.append(soft)
-        weights.append(plan.shares[kept] * trust[plan.rows[kept]])
-    scales = part.features_x.whitening(METRIC_RIDGE), part.features_y.whitening(METRIC_RIDGE)
-    joined, weight = torch.cat(pairs), torch.cat(weights)
-    kept_rows = []
-    for view, placed in enumerate((part.x, part.y)):
-        order = torch.randperm(len(placed), generator=generator)[:MAX_ROWS].sort().values
-        order = order.to(placed.device)
-        position = torch.full((len(placed),), -1, device=placed.device)
-        position[order] = torch.arange(len(order), device=placed.device)
-        joined = torch.cat(
-            [joined[:, :view], position[joined[:, view : view + 1]], joined[:, view + 1 :]], 1
-        )
-        kept_rows.append(normalize(placed[order] * scales[view]))
-    inside = (joined >= 0).all(1)
-    joined, weight = joined[inside], weight[inside]
-    order = torch.argsort(joined[:, 0], stable=True)
-    n_x, n_y = (len(each) for each in kept_rows)
-    sparse = SoftPlan(joined[order, 0], joined[order, 1], weight[order], (n_x, n_y))
+    """The density of ``pairs`` (k, 2) of rows given by their coordinates."""
+    kept_rows, columns = [], []
+    for view, rows in enumerate(placed):
+        order = torch.randperm(len(rows), generator=generator)[:MAX_ROWS].sort().values
+        order = order.to(rows.device)
+        position = torch.full((len(rows),), -1, device=rows.device)
+        position[order] = torch.arange(len(order), device=rows.device)
+        columns.append(position[pairs[:, view]])
+        kept_rows.append(normalize(rows[order] * scales[view]))
+    found = torch.stack(columns, 1)
+    inside = (found >= 0).all(1)
+    n_x, n_y = (len(rows) for rows in kept_rows)
+    sparse = weighted_plan(found[inside], weights[inside], (n_x, n_y))
     return PairDensity(scales, (kept_rows[0], kept_rows[1]), sparse)
+
+
+def weighted_plan(pairs: Tensor, weights: Tensor, shape: tuple[int, int]) -> SoftPlan:
+    """Pairs (k, 2), sorted by their first row, with weights in the place of shares."""
+    order = torch.argsort(pairs[:, 0], stable=True)
+    return SoftPlan(pairs[order, 0], pairs[order, 1], weights[order], shape)
+
+
+def nearest_rows(units: Tensor, own: Tensor) -> SoftPlan:
+    """The N_NEAREST rows that are nearest to those numbered ``own``, without themselves.
+
+    Shares are a softmax of their cosines in units of these cosines' deviation.
+    """
+    columns, shares = [], []
+    for block in torch.split(own, BLOCK_ROWS):
+        cosines = units[block] @ units.T
+        cosines.scatter_(1, block[:, None], -math.inf)
+        near, index = torch.topk(cosines, N_NEAREST, 1)
+        columns.append(index)
+        shares.append(torch.softmax(near / near.std(1, keepdim=True).clamp_min(1e-6), 1))
+    rows = torch.arange(len(own), device=own.device).repeat_interleave(N_NEAREST)
+    shape = (len(own), len(units))
+    return SoftPlan(rows, torch.cat(columns).reshape(-1), torch.cat(shares).reshape(-1), shape)
+
+
+def with_density(
+    score_blocks: Iterable[tuple[Tensor, Tensor]],
+    near: tuple[SoftPlan, SoftPlan],
+    pairs: Tensor,
+    weights: Tensor,
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """Score blocks of free rows with the say of the density of ``pairs`` around them.
+
+    ``near`` holds the neighbours of the free rows of x and of y among all rows, so that no pair
+    speaks for itself. Cost O((k + n_y N_NEAREST) n_x), memory of a block.
+    """
+    near_x, near_y = near
+    n_x, n_y = near_x.shape[1], near_y.shape[1]
+    partners = weighted_plan(pairs.flip(1), weights, (n_y, n_x))
+    independent = float(weights.sum()) / (n_x * n_y)
+    index, shares = (part.view(-1, N_NEAREST) for part in (near_x.columns, near_x.shares))
+    for rows, scores in score_blocks:
+        around = scores.new_zeros(n_x, len(rows)).scatter_(0, index[rows].T, shares[rows].T)
+        ratio = near_y.apply(partners.apply(around)).T / independent
+        yield rows, scores + DENSITY_WEIGHT * (ratio + FLOOR).log()
