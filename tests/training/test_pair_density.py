@@ -120,9 +120,11 @@ def test_with_too_many_rows_a_sample_and_its_pairs_are_kept(monkeypatch):
     part, every = views(), torch.arange(50)
     generator = torch.Generator().manual_seed(0)
     scales, pairs = metric_of(part), every[:, None].repeat(1, 2)
-    found = density_of((part.x, part.y), scales, pairs, torch.ones(50), generator)
+    weights = torch.where(every < 10, 1e6, 1.0)
+    found = density_of((part.x, part.y), scales, pairs, weights, generator)
     assert found.pairs.shape == (30, 30) == tuple(len(kept) for kept in found.rows)
-    assert 10 < len(found.pairs.rows) < 26  # about a third of the pairs has both rows left
+    assert len(found.pairs.rows) == 30  # both rows of a pair, or none
+    assert int((found.pairs.shares > 1.0).sum()) == 10  # heavy ones first
     for i, j in zip(found.pairs.rows, found.pairs.columns, strict=True):
         left = normalize(part.x * found.scales[0])
         right = normalize(part.y * found.scales[1])

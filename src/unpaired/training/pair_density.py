@@ -17,8 +17,6 @@ from torch.nn.functional import normalize
 
 from unpaired.training.soft_plan import SoftPlan
 
-METRIC_RIDGE = 0.003
-"""Ridge of the whitening of linear coordinates in which rows are near, of the total variance."""
 NEAR_SHARE = 0.05
 """Effective share of the training rows that count as near a row."""
 FLOOR = 0.1
@@ -86,11 +84,18 @@ def density_of(
     weights: Tensor,
     generator: torch.Generator,
 ) -> PairDensity:
-    """The density of ``pairs`` (k, 2) of rows given by their coordinates."""
+    """The density of ``pairs`` (k, 2) of rows given by their coordinates.
+
+    Of more than MAX_ROWS rows those of random pairs are kept, heavy pairs first.
+    """
+    race = torch.rand(len(pairs), generator=generator).to(weights.device).log() / weights
+    drawn = pairs[torch.argsort(race, descending=True)]
     kept_rows, columns = [], []
     for view, rows in enumerate(placed):
-        order = torch.randperm(len(rows), generator=generator)[:MAX_ROWS].sort().values
-        order = order.to(rows.device)
+        place = torch.arange(len(drawn), device=rows.device)
+        first = torch.full((len(rows),), len(drawn), device=rows.device)
+        first.scatter_reduce_(0, drawn[:, view], place, "amin")
+        order = torch.argsort(first)[:MAX_ROWS].sort().values
         position = torch.full((len(rows),), -1, device=rows.device)
         position[order] = torch.arange(len(order), device=rows.device)
         columns.append(position[pairs[:, view]])
