@@ -66,6 +66,12 @@ def test_ratio_of_all_pairs_alike_is_one_everywhere():
     torch.testing.assert_close(ratio, torch.ones(6, 7), rtol=1e-4, atol=1e-4)
 
 
+def test_pairs_without_weight_say_nothing():
+    found = density(torch.tensor([[0, 1], [3, 2]]), torch.zeros(2))
+    ratio = found.log_ratio(random_units(6, 5, 5), random_units(7, 4, 6))
+    torch.testing.assert_close(ratio, torch.full((6, 7), math.log(FLOOR)))
+
+
 @pytest.mark.parametrize("n", [200, 2500])
 def test_about_the_same_share_of_rows_is_near_every_row(n):
     rows = random_units(n, 8, 7)

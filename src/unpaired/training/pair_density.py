@@ -32,6 +32,8 @@ SAMPLE_COLUMNS = 1000
 BLOCK_ROWS = 2048
 INVERSE_WIDTHS = (0.5, 500.0)
 N_BISECTIONS = 12
+TINY = 1e-12
+"""Pairs that weigh nothing together say nothing."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ class PairDensity:
             for placed, scale, rows in zip((x, y), self.scales, self.rows, strict=True)
         )
         n_x, n_y = self.pairs.shape
-        independent = self.pairs.shares.sum() / (n_x * n_y)
+        independent = self.pairs.shares.sum().clamp_min(TINY) / (n_x * n_y)
         ratio = near_x @ self.pairs.apply(near_y.T.contiguous()) / independent
         return ratio.add_(FLOOR).log_()
 
@@ -144,7 +146,7 @@ def with_density(
     near_x, near_y = near
     n_x, n_y = near_x.shape[1], near_y.shape[1]
     partners = weighted_plan(pairs.flip(1), weights, (n_y, n_x))
-    independent = float(weights.sum()) / (n_x * n_y)
+    independent = max(float(weights.sum()), TINY) / (n_x * n_y)
     index, shares = (part.view(-1, N_NEAREST) for part in (near_x.columns, near_x.shares))
     for rows, scores in score_blocks:
         around = scores.new_zeros(n_x, len(rows)).scatter_(0, index[rows].T, shares[rows].T)
