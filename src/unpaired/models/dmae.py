@@ -36,6 +36,7 @@ from unpaired.models.presets import (
 from unpaired.nets.autoencoder import pick_device
 from unpaired.training.closed_form import Rows, pair_weights
 from unpaired.training.common_space import CommonSpace
+from unpaired.training.grown import grow_space
 from unpaired.training.learner import learn, take_over
 from unpaired.training.objective import Bandwidth
 from unpaired.training.published import PublishedSpace, learn_published
@@ -263,8 +264,12 @@ class DMAE(SavedEstimator):
                 for embed, view in ((found.embed_x, x), (found.embed_y, y))
             )
             if few:
-                self._space: CommonSpace | PublishedSpace = take_over(
-                    x, y, (placed_x, placed_y), config.closed_form, seed
+                placed_rows = (placed_x, placed_y)
+                grown = None
+                if found.match.trusted and not len(known):
+                    grown = grow_space(x, y, placed_rows, config.closed_form, seed)
+                self._space: CommonSpace | PublishedSpace = grown or take_over(
+                    x, y, placed_rows, config.closed_form, seed
                 )
                 self.history_, self.trace_ = [], [found.match.pairs]
                 return found.match

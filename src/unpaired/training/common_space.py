@@ -55,6 +55,8 @@ class CommonSpace:
     n_neighbours: int
     density: PairDensity | None = None
     """Of the training pairs, over the first of the features; it has a say in scores."""
+    penalty: Tensor | None = None
+    """What the square of each embedded value costs a score, (k,), in the place of crowding."""
 
     @torch.no_grad()
     def embed(self, rows: Tensor, view: int) -> Tensor:
@@ -76,8 +78,11 @@ class CommonSpace:
         """Half the mean similarity of embedded rows to their nearest training rows, (n,).
 
         Subtracting it from the scores (CSLS, Conneau et al. 2018) lets hubs fall back; taken from
-        training rows of the other view, it needs no other row that is scored.
+        training rows of the other view, it needs no other row that is scored. A space with a
+        penalty on the length of rows has that instead.
         """
+        if self.penalty is not None:
+            return (embedded**2) @ self.penalty
         reference = (self.reference_y, self.reference_x)[view]
         if not len(reference):
             return embedded.new_zeros(len(embedded))
@@ -118,6 +123,8 @@ class CommonSpace:
             "reference_y": self.reference_y.cpu().numpy(),
             "n_neighbours": np.array(self.n_neighbours),
         }
+        if self.penalty is not None:
+            found["penalty"] = _array(self.penalty)
         if self.density is not None:
             for number_of_view, view in enumerate("xy"):
                 found[f"density.{view}.scale"] = _array(self.density.scales[number_of_view])
@@ -182,7 +189,8 @@ class CommonSpace:
                 ),
             )
         count = int(arrays["n_neighbours"].item())
-        return cls(tuple(features), tuple(parts), *references, count, density)
+        penalty = tensor("penalty") if "penalty" in arrays else None
+        return cls(tuple(features), tuple(parts), *references, count, density, penalty)
 
 
 def build_space(
