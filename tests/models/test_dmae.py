@@ -1,4 +1,5 @@
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -264,6 +265,44 @@ def test_without_pairs_it_takes_over_what_the_engine_found():
     np.testing.assert_array_equal(model.match_.partner, found.partner)
     assert model.match_.trusted == found.trusted
     assert np.isfinite(model.score_matrix(x, y)).all()
+
+
+@pytest.mark.parametrize(
+    ("trusted", "kind", "grows"),
+    [(True, "one round", True), (False, "one round", False), (True, "self-learned", False)],
+)
+def test_without_pairs_a_trusted_alignment_grows_and_is_matched_again(
+    trusted, kind, grows, monkeypatch, tmp_path
+):
+    rng = np.random.default_rng(0)
+    centres = rng.standard_normal((12, 8))
+    x, y = (
+        (centres[rng.integers(12, size=150)] + 0.3 * rng.standard_normal((150, 8)))
+        @ rng.standard_normal((8, width))
+        for width in (12, 10)
+    )
+    judged = []
+
+    def engine(x, y, known, random_state):
+        found = align(x, y, known, random_state=random_state)
+        judged.append(replace(found, kind=kind, match=replace(found.match, trusted=trusted)))
+        return judged[0]
+
+    monkeypatch.setattr("unpaired.models.dmae.align", engine)
+    model = unpaired.DMAE(random_state=0).fit(x, y)
+    scores = model.score_matrix(x, y)
+    assert np.isfinite(scores).all()
+    found = judged[0].match
+    assert (model.match_.trusted, model.match_.gap) == (trusted, found.gap)
+    if grows:
+        rows = np.arange(150)
+        assert scores[rows, model.match_.partner].sum() > scores[rows, found.partner].sum()
+        assert sorted(model.match_.partner) == rows.tolist()
+        assert len(model.trace_) == 2
+    else:
+        np.testing.assert_array_equal(model.match_.partner, found.partner)
+    model.save(tmp_path / "model")
+    np.testing.assert_allclose(unpaired.load(tmp_path / "model").score_matrix(x, y), scores)
 
 
 def test_a_start_of_ones_own_is_checked_and_used():

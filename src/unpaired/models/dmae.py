@@ -25,6 +25,7 @@ from unpaired.models.placing import (
     one_to_one,
     place_rows,
     share_of_partners,
+    without_pairs,
 )
 from unpaired.models.presets import (
     NAMES,
@@ -36,8 +37,7 @@ from unpaired.models.presets import (
 from unpaired.nets.autoencoder import pick_device
 from unpaired.training.closed_form import Rows, pair_weights
 from unpaired.training.common_space import CommonSpace
-from unpaired.training.grown import grow_space
-from unpaired.training.learner import learn, take_over
+from unpaired.training.learner import learn
 from unpaired.training.objective import Bandwidth
 from unpaired.training.published import PublishedSpace, learn_published
 from unpaired.training.soft_plan import SoftPlan, hard_plan, product_blocks, soft_plan
@@ -264,15 +264,12 @@ class DMAE(SavedEstimator):
                 for embed, view in ((found.embed_x, x), (found.embed_y, y))
             )
             if few:
-                placed_rows = (placed_x, placed_y)
-                grown = None
-                if found.match.trusted and not len(known):
-                    grown = grow_space(x, y, placed_rows, config.closed_form, seed)
-                self._space: CommonSpace | PublishedSpace = grown or take_over(
-                    x, y, placed_rows, config.closed_form, seed
+                space, settled = without_pairs(
+                    views, (placed_x, placed_y), found, config.closed_form, seed
                 )
-                self.history_, self.trace_ = [], [found.match.pairs]
-                return found.match
+                self._space: CommonSpace | PublishedSpace = space
+                self.history_, self.trace_ = [], [found.match.pairs, settled.pairs]
+                return settled
             begin = soft_plan(
                 product_blocks(placed_x[free[0]], placed_y[free[1]]),
                 (len(free[0]), len(free[1])),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sized
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
@@ -12,6 +13,11 @@ from torch import Tensor
 from unpaired.matching.assignment import assign, assign_sparse, complete
 from unpaired.matching.describing import certain, describe, softmax_rows
 from unpaired.matching.neighbors import top_k
+from unpaired.matching.portfolio import Alignment
+from unpaired.training.closed_form import ClosedFormConfig
+from unpaired.training.common_space import CommonSpace
+from unpaired.training.grown import grow_space
+from unpaired.training.learner import take_over
 from unpaired.training.soft_plan import SoftPlan
 from unpaired.types import FloatArray, IntArray, Match, Objective
 
@@ -141,6 +147,30 @@ def describe_partners(
         n_y=n_y,
         relation=relation,
     )
+
+
+def without_pairs(
+    views: Views, placed: Views, found: Alignment, config: ClosedFormConfig, seed: int
+) -> tuple[CommonSpace, Match]:
+    """A space that takes over what the engine found, grown and matched again where it is trusted.
+
+    ``placed`` are the engine's embeddings of all rows. An alignment that self-learning or a few
+    known pairs have refined is taken over as it is; so is one that nothing vouches for.
+    """
+    taken = take_over(*views, placed, config, seed)
+    grows = found.match.trusted and found.kind == "one round"
+    grown = grow_space(*views, placed, taken, seed) if grows else None
+    if grown is None:
+        return taken, found.match
+    rows = np.arange(len(views[0])), np.arange(len(views[1]))
+    nothing = np.zeros((0, 2), dtype=np.int64)
+    by_score = place_rows(grown, views, rows)
+    partner = match_free(by_score, "one-to-one")
+    described = describe_partners(
+        by_score, partner, rows, nothing, views, found.match.objective, "one-to-one"
+    )
+    judged = ("agreement", "gap", "trusted", "converged")
+    return grown, replace(described, **{name: getattr(found.match, name) for name in judged})
 
 
 def numbered(positions: IntArray, numbers: IntArray) -> IntArray:

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from unpaired.matching.soft_refine import sinkhorn
-from unpaired.training.closed_form import ClosedFormConfig, Coordinates, lay_out
+from unpaired.training.closed_form import Coordinates
 from unpaired.training.common_space import CommonSpace, Part
 
 HELD = ((2, 6), (3, 1))
@@ -33,6 +33,8 @@ GROWN_BELIEF = (0.3, 0.5)
 """The same for directions named besides."""
 HELD_RIDGE = 1e-3
 """Ridge of the maps to held directions, in units of the total variance."""
+TAKEN_SHARE = 0.5
+"""What the alignment as a whole counts beside what has grown."""
 MAX_ROWS = 3000
 """Rows of each view that are matched, at most."""
 N_SINKHORN = 20
@@ -62,29 +64,51 @@ def leading_directions(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def grow_space(
-    x: Tensor, y: Tensor, placed: tuple[Tensor, Tensor], config: ClosedFormConfig, seed: int
+    x: Tensor, y: Tensor, placed: tuple[Tensor, Tensor], taken: CommonSpace, seed: int
 ) -> CommonSpace | None:
     """A space grown from the leading directions of an alignment that embeds all rows at ``placed``.
 
-    None where the alignment has hardly more than the directions that are held. Cost O(n^2) time and
-    memory in the rows that are matched, MAX_ROWS of each view at most.
+    ``taken`` is the space that takes the alignment over; its scores count TAKEN_SHARE, in standard
+    deviations, beside the mean of the log ratios. None where the alignment has hardly more than the
+    directions that are held. Cost O(n^2) time and memory in the rows that are matched, MAX_ROWS of
+    each view at most.
     """
     generator = torch.Generator().manual_seed(seed)
-    coordinates = lay_out(x, y, replace(config, bandwidths=()), generator)[0]
     kept = [torch.randperm(len(v), generator=generator)[:MAX_ROWS].to(v.device) for v in (x, y)]
-    seen = replace(coordinates, x=coordinates.x[kept[0]], y=coordinates.y[kept[1]])
+    rows = x[kept[0]], y[kept[1]]
+    map_x, map_y = taken.features[0]
+    seen = Coordinates(map_x, map_y, map_x(rows[0]), map_y(rows[1]))
     held_x, held_y, strengths = leading_directions(placed[0][kept[0]], placed[1][kept[1]])
     most = max(count for count, _ in HELD)
-    if len(strengths) <= most or float(strengths[most]) < LEAST_STRENGTH:
+    if min(len(strengths), seen.x.shape[1], seen.y.shape[1]) <= most:
+        return None
+    if float(strengths[most]) < LEAST_STRENGTH:
         return None
     parts, penalties = [], []
     for count, n_rounds in HELD:
         part, rho = _grow(seen, (held_x[:, :count], held_y[:, :count]), strengths[:count], n_rounds)
         parts.append(part)
         penalties.append(0.5 * rho)
-    empty = torch.zeros(0, 1, device=x.device)
-    features = ((coordinates.features_x, coordinates.features_y),)
-    return CommonSpace(features, tuple(parts), empty, empty, 0, penalty=torch.cat(penalties))
+    grown = replace(taken, parts=tuple(parts), penalty=torch.cat(penalties))
+    spreads = [float(space.scores(*rows).std()) for space in (grown, taken)]
+    share = TAKEN_SHARE * spreads[0] / max(spreads[1], 1e-12) * len(parts) / len(taken.parts)
+    before = [_scaled(part, share**0.5) for part in taken.parts]
+    free = sum(part.maps[0].shape[1] for part in before)
+    return replace(
+        taken,
+        parts=(*parts, *before),
+        penalty=torch.cat([*penalties, penalties[0].new_zeros(free)]),
+    )
+
+
+def _scaled(part: Part, factor: float) -> Part:
+    """A part whose embeddings are ``factor`` times as long."""
+    assert part.offsets is not None
+    return replace(
+        part,
+        maps=(part.maps[0] * factor, part.maps[1] * factor),
+        offsets=(part.offsets[0] * factor, part.offsets[1] * factor),
+    )
 
 
 def _grow(
@@ -95,13 +119,11 @@ def _grow(
     width = min(N_COORDINATES, seen.x.shape[1], seen.y.shape[1])
     first, whole, rests = [], [], []
     for (features, rows), target in zip(sides, held, strict=True):
-        penalty = HELD_RIDGE * features.total_variance * len(rows)
-        gram = rows.T @ rows + penalty * torch.eye(rows.shape[1], device=rows.device)
-        solved = torch.linalg.solve(gram, rows.T @ target)
+        solved = _regress(rows, target, HELD_RIDGE * features.total_variance)
         first.append(solved / (rows @ solved).std(0).clamp_min(1e-12))
         scale = torch.diag(features.variances[:width].clamp_min(1e-12) ** -0.25)
         lifted = torch.cat([scale, scale.new_zeros(rows.shape[1] - width, width)])
-        kept = torch.linalg.lstsq(rows @ first[-1], rows @ lifted).solution
+        kept = _regress(rows @ first[-1], rows @ lifted, 1e-6)
         whole.append(lifted - first[-1] @ kept)  # coordinates to what the held leave of them
         rests.append(rows @ whole[-1])
     rho = HELD_BELIEF[0] * strengths ** HELD_BELIEF[1]
@@ -120,3 +142,9 @@ def _grow(
     scale = (belief / (1.0 - belief**2)).sqrt()
     offset = scale.new_zeros(1, len(scale))
     return Part(0, (maps[0] * scale, maps[1] * scale), offsets=(offset, offset)), belief
+
+
+def _regress(rows: Tensor, target: Tensor, ridge: float) -> Tensor:
+    """Coefficients of the target on centred rows, (n, r), (n, k) -> (r, k)."""
+    gram = rows.T @ rows + ridge * len(rows) * torch.eye(rows.shape[1], device=rows.device)
+    return torch.linalg.solve(gram, rows.T @ target)
