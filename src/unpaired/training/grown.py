@@ -23,13 +23,13 @@ HELD = ((2, 6), (3, 1))
 """Directions that are held, and rounds that follow; the log ratios are averaged."""
 LEAST_STRENGTH = 0.05
 """Of the first direction that is never held, against the strongest: with less there is no rest."""
-N_GROWN = 20
+N_GROWN = 40
 """Directions that are named besides."""
 N_COORDINATES = 60
 """Half-whitened principal coordinates in which they are looked for."""
 HELD_BELIEF = (0.9, 0.6)
 """Correlation of a held direction: the first number times its strength to the second."""
-GROWN_BELIEF = (0.3, 0.5)
+GROWN_BELIEF = (0.4, 0.5)
 """The same for directions named besides."""
 HELD_RIDGE = 1e-3
 """Ridge of the maps to held directions, in units of the total variance."""
