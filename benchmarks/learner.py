@@ -27,6 +27,7 @@ from torch.nn.functional import cross_entropy, normalize
 
 import unpaired
 from benchmarks import problems
+from unpaired._random import derive_seed
 from unpaired.bench.outcome import read_outs
 from unpaired.evaluation.retrieval import foscttm
 from unpaired.matching.portfolio import align
@@ -118,13 +119,13 @@ def infonce(draw: problems.Retrieval, seed: int) -> np.ndarray:
 
 
 def halves(seed: int, names: tuple[str, ...]) -> Iterator[Record]:
-    """FOSCTTM without pairs: the engine alone, and the learner that starts from it."""
+    """FOSCTTM without pairs: the engine alone, and the learner that starts from that very run."""
     for name in names:
         problem = problems.draw(name, seed)
         for method in ("match", "DMAE"):
             begin = time.perf_counter()
             model = (
-                align(problem.x, problem.y, random_state=seed)
+                align(problem.x, problem.y, random_state=derive_seed(seed, "match"))
                 if method == "match"
                 else unpaired.DMAE(random_state=seed).fit(problem.x, problem.y)
             )
