@@ -46,7 +46,7 @@ from unpaired.types import FloatArray, IntArray, Match, Objective
 FEW_ROWS = 64
 """Below so many rows of x with a known partner, the matching engine gives the start."""
 LEAST_ROWS = 8
-"""Below so many, what the engine finds is taken over as it is."""
+"""Below so many, what the engine finds is taken over."""
 START_TEMPERATURE = 0.3
 """Of the plan made of the engine's scores, in their standard deviations."""
 SURE = 0.85

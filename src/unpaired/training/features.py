@@ -98,6 +98,12 @@ def principal_axes(centred: Tensor) -> tuple[Tensor, Tensor]:
     return variances.flip(0).clamp_min(0.0), axes.flip(1)
 
 
+def regress(rows: Tensor, target: Tensor, ridge: float) -> Tensor:
+    """Ridge regression of the target on centred rows, (n, r), (n, k) -> (r, k)."""
+    gram = rows.T @ rows + ridge * len(rows) * torch.eye(rows.shape[1], device=rows.device)
+    return torch.linalg.solve(gram, rows.T @ target)
+
+
 def _lift(units: Tensor, landmarks: Tensor | None, inverse_width: float) -> Tensor:
     """Unit rows themselves, or their Gaussian kernel against unit landmarks."""
     if landmarks is None:

@@ -18,6 +18,7 @@ from torch import Tensor
 from unpaired.matching.soft_refine import sinkhorn
 from unpaired.training.closed_form import Coordinates
 from unpaired.training.common_space import CommonSpace, Part
+from unpaired.training.features import regress
 
 HELD = ((2, 6), (3, 1))
 """Directions that are held, and rounds that follow; the log ratios are averaged."""
@@ -119,11 +120,11 @@ def _grow(
     width = min(N_COORDINATES, seen.x.shape[1], seen.y.shape[1])
     first, whole, rests = [], [], []
     for (features, rows), target in zip(sides, held, strict=True):
-        solved = _regress(rows, target, HELD_RIDGE * features.total_variance)
+        solved = regress(rows, target, HELD_RIDGE * features.total_variance)
         first.append(solved / (rows @ solved).std(0).clamp_min(1e-12))
         scale = torch.diag(features.variances[:width].clamp_min(1e-12) ** -0.25)
         lifted = torch.cat([scale, scale.new_zeros(rows.shape[1] - width, width)])
-        kept = _regress(rows @ first[-1], rows @ lifted, 1e-6)
+        kept = regress(rows @ first[-1], rows @ lifted, 1e-6)
         whole.append(lifted - first[-1] @ kept)  # coordinates to what the held leave of them
         rests.append(rows @ whole[-1])
     rho = HELD_BELIEF[0] * strengths ** HELD_BELIEF[1]
@@ -142,9 +143,3 @@ def _grow(
     scale = (belief / (1.0 - belief**2)).sqrt()
     offset = scale.new_zeros(1, len(scale))
     return Part(0, (maps[0] * scale, maps[1] * scale), offsets=(offset, offset)), belief
-
-
-def _regress(rows: Tensor, target: Tensor, ridge: float) -> Tensor:
-    """Coefficients of the target on centred rows, (n, r), (n, k) -> (r, k)."""
-    gram = rows.T @ rows + ridge * len(rows) * torch.eye(rows.shape[1], device=rows.device)
-    return torch.linalg.solve(gram, rows.T @ target)

@@ -26,6 +26,7 @@ from unpaired.training.closed_form import (
     weighted_pairs,
 )
 from unpaired.training.common_space import CommonSpace, Part, build_space
+from unpaired.training.features import regress
 from unpaired.training.objective import ObjectiveConfig
 from unpaired.training.pair_density import density_of
 from unpaired.training.soft_plan import SoftPlan
@@ -199,8 +200,8 @@ def take_over(
     """A space that takes over an alignment: ridge maps from coordinates to its embeddings.
 
     ``placed`` holds the embeddings of all rows, whose inner products are scores with hubs
-    corrected already. Without any known pair nothing that was tried learned a better map from the
-    alignment's own plan; as a function of the rows it can be saved, and averages over coordinates.
+    corrected already. As a function of the rows it can be saved, and averages over coordinates;
+    ``grown`` learns more from it where it can be trusted.
     """
     generator = torch.Generator().manual_seed(seed)
     coordinates = lay_out(x, y, config, generator)
@@ -211,9 +212,8 @@ def take_over(
             (part.features_x, part.features_y), (part.x, part.y), placed, strict=True
         ):
             offset = target.mean(0, keepdim=True)
-            penalty = DISTIL_RIDGE * features.total_variance * len(rows)
-            gram = rows.T @ rows + penalty * torch.eye(rows.shape[1], device=x.device)
-            maps.append(torch.linalg.solve(gram, rows.T @ (target - offset)).contiguous())
+            ridge = DISTIL_RIDGE * features.total_variance
+            maps.append(regress(rows, target - offset, ridge).contiguous())
             offsets.append(offset)
         parts.append(Part(number, (maps[0], maps[1]), offsets=(offsets[0], offsets[1])))
     empty = torch.zeros(0, 1, device=x.device)
