@@ -9,6 +9,7 @@ from sklearn.exceptions import NotFittedError
 import unpaired
 from unpaired.evaluation.retrieval import recall_at_k
 from unpaired.matching.portfolio import align
+from unpaired.matching.soft_match import SURE
 from unpaired.math.dependence import MEASURES
 
 FAST = {"n_rounds": 2, "n_epochs": 1, "hidden": (16,)}
@@ -289,6 +290,7 @@ def test_without_pairs_a_trusted_alignment_grows_and_is_matched_again(
         return judged[0]
 
     monkeypatch.setattr("unpaired.models.dmae.align", engine)
+    monkeypatch.setattr("unpaired.models.placing.SHARPNESS", 1e4)
     model = unpaired.DMAE(random_state=0).fit(x, y)
     scores = model.score_matrix(x, y)
     assert np.isfinite(scores).all()
@@ -299,7 +301,9 @@ def test_without_pairs_a_trusted_alignment_grows_and_is_matched_again(
         assert scores[rows, model.match_.partner].sum() > scores[rows, found.partner].sum()
         assert sorted(model.match_.partner) == rows.tolist()
         assert len(model.trace_) == 2
+        assert model.match_.confidence.max() == SURE  # however sharp the scores are
     else:
+        assert len(model.trace_) == 1
         np.testing.assert_array_equal(model.match_.partner, found.partner)
     model.save(tmp_path / "model")
     np.testing.assert_allclose(unpaired.load(tmp_path / "model").score_matrix(x, y), scores)

@@ -15,6 +15,7 @@ from unpaired._random import RandomState, derive_rng, derive_seed, resolve_seed
 from unpaired.errors import InputError
 from unpaired.evaluation.retrieval import foscttm
 from unpaired.matching.portfolio import RELATIONS, Alignment, align, match
+from unpaired.matching.soft_match import SURE
 from unpaired.math.dependence import MEASURES
 from unpaired.models.base import SavedEstimator
 from unpaired.models.placing import (
@@ -49,8 +50,6 @@ LEAST_ROWS = 8
 """Below so many, what the engine finds is taken over."""
 START_TEMPERATURE = 0.3
 """Of the plan made of the engine's scores, in their standard deviations."""
-SURE = 0.85
-"""Partners found softly never claim more confidence than this: they are not evident."""
 
 
 class DMAE(SavedEstimator):
@@ -268,7 +267,9 @@ class DMAE(SavedEstimator):
                     views, (placed_x, placed_y), found, config.closed_form, seed
                 )
                 self._space: CommonSpace | PublishedSpace = space
-                self.history_, self.trace_ = [], [found.match.pairs, settled.pairs]
+                self.history_, self.trace_ = [], [found.match.pairs]
+                if settled is not found.match:
+                    self.trace_.append(settled.pairs)
                 return settled
             begin = soft_plan(
                 product_blocks(placed_x[free[0]], placed_y[free[1]]),

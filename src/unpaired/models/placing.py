@@ -14,6 +14,7 @@ from unpaired.matching.assignment import assign, assign_sparse, complete
 from unpaired.matching.describing import certain, describe, softmax_rows
 from unpaired.matching.neighbors import top_k
 from unpaired.matching.portfolio import Alignment
+from unpaired.matching.soft_match import SURE
 from unpaired.training.closed_form import ClosedFormConfig
 from unpaired.training.common_space import CommonSpace
 from unpaired.training.grown import grow_space
@@ -169,8 +170,9 @@ def without_pairs(
     described = describe_partners(
         by_score, partner, rows, nothing, views, found.match.objective, "one-to-one"
     )
-    judged = ("agreement", "gap", "trusted", "converged")
-    return grown, replace(described, **{name: getattr(found.match, name) for name in judged})
+    kept = ("agreement", "gap", "trusted", "converged")
+    verdict = {name: getattr(found.match, name) for name in kept}
+    return grown, replace(described, confidence=np.minimum(SURE, described.confidence), **verdict)
 
 
 def numbered(positions: IntArray, numbers: IntArray) -> IntArray:
