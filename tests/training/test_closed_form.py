@@ -15,8 +15,10 @@ from unpaired.training.closed_form import (
     ridge_of,
     soft_rounds,
     solve_maps,
+    weigh_directions,
 )
 from unpaired.training.features import fit_features, principal_axes
+from unpaired.training.grown import gaussian_log_ratio
 
 
 def generator():
@@ -60,11 +62,53 @@ def test_square_roots_only_where_nothing_is_negative(rng):
     assert not fit_features(counts - 1.0, max_rank=4, generator=generator()).take_root
 
 
+@pytest.mark.parametrize("bandwidth", [None, 0.5])
+def test_sparse_counts_are_taken_as_shares_of_their_row(rng, bandwidth):
+    counts = torch.tensor(rng.poisson(1.0, size=(40, 12)).astype(float))
+    found = fit_features(counts, max_rank=4, bandwidth=bandwidth, generator=generator())
+    assert found.take_shares
+    torch.testing.assert_close(found(counts), found(7.0 * counts))
+    roots = (counts / counts.sum(1, keepdim=True)).sqrt()
+    torch.testing.assert_close(found.mean, roots.mean(0, keepdim=True))
+
+
+@pytest.mark.parametrize("rate, columns", [(6.0, 12), (1.0, 4)])
+def test_dense_or_narrow_counts_keep_the_length_of_their_rows(rng, rate, columns):
+    counts = torch.tensor(rng.poisson(rate, size=(40, columns)).astype(float))
+    found = fit_features(counts, max_rank=4, generator=generator())
+    assert not found.take_shares
+    assert float((found(counts) - found(7.0 * counts)).abs().max()) > 0.1
+
+
+def test_directions_count_as_in_the_log_ratio_of_normal_variates():
+    correlations = torch.tensor([0.9, 0.5, 0.0], dtype=torch.float64)
+    a = torch.eye(3, dtype=torch.float64)
+    far, near = (gaussian_log_ratio(sign * a, a, correlations).diagonal() for sign in (-1.0, 1.0))
+    torch.testing.assert_close(weigh_directions(correlations, 1.0) ** 2, (near - far) / 2.0)
+    torch.testing.assert_close(weigh_directions(correlations, 0.0), correlations.sqrt())
+    assert torch.isfinite(weigh_directions(torch.tensor([1.02, 1.0]), 0.9)).all()
+
+
+@pytest.mark.parametrize("n_known", [60, 20])
+def test_first_maps_of_rounds_believe_nothing_and_the_last_all(rng, n_known):
+    x = torch.tensor(rng.standard_normal((60, 5)), dtype=torch.float32)
+    y = x[:, :4] + 0.5 * torch.tensor(rng.standard_normal((60, 4)), dtype=torch.float32)
+    rest = torch.arange(n_known, 60)
+    rows = Rows(torch.arange(n_known).repeat(2, 1).T, torch.ones(n_known), rest, rest)
+    bare, believing = (ClosedFormConfig(bandwidths=(), n_rounds=1, belief=b) for b in (0.0, 0.8))
+    coordinates = lay_out(x, y, bare, generator())
+    (before,), (after,) = (soft_rounds(coordinates, rows, each) for each in (bare, believing))
+    gain = weigh_directions(after.correlations, 0.8) / after.correlations.sqrt()
+    assert float(gain[0]) > 1.05
+    torch.testing.assert_close(after.map_x, before.map_x * gain)
+    torch.testing.assert_close(after.map_y, before.map_y * gain)
+
+
 def test_maps_agree_with_regularised_cca(rng):
     x = torch.tensor(rng.standard_normal((80, 5)))
     y = x[:, :4] @ torch.tensor(rng.standard_normal((4, 4))) + 0.1
     part = lay_out(x, y, ClosedFormConfig(bandwidths=()), generator())[0]
-    config = ClosedFormConfig(bandwidths=(), ridge=8.0, linear_ridge=0.0)
+    config = ClosedFormConfig(bandwidths=(), ridge=8.0, linear_ridge=0.0, belief=0.0)
     map_x, map_y, values = solve_maps([part], [part.x.T @ part.y], 80.0, config)[0]
     ridge = ridge_of(part.features_x, 80.0, config)
     maps = canonical_maps(  # its ridges count in units of the mean variance

@@ -19,6 +19,7 @@ from unpaired.training.closed_form import (
     weighted_pairs,
 )
 from unpaired.training.pair_density import (
+    DENSITY_WEIGHT,
     FLOOR,
     NEAR_SHARE,
     PairDensity,
@@ -176,4 +177,5 @@ def test_density_of_free_rows_is_what_a_loop_finds_without_the_row_itself(monkey
                 for (p, q), w in zip(pairs.tolist(), weights, strict=True)
             )
             ratio = mass / (2.4 / 120)
-            assert float(found[a, b]) == pytest.approx(1.0 + 0.02 * math.log(ratio + FLOOR), 1e-4)
+            said = DENSITY_WEIGHT * math.log(ratio + FLOOR)
+            assert float(found[a, b]) == pytest.approx(1.0 + said, 1e-4)

@@ -47,8 +47,8 @@ class ClosedFormConfig:
     """Ridge of n pairs, in units of the total variance: ridge / n."""
     linear_ridge: float = 0.0008
     """What the linear maps add to that ridge."""
-    power: float = 0.5
-    """Power of the singular values; 1/2 keeps soft rounds stable."""
+    belief: float = 0.9
+    """Share of a canonical correlation that is believed when directions are weighed."""
     bandwidths: tuple[float, ...] = (0.5,)
     """Squared kernel widths in units of the median squared distance; one kernel tower each."""
     n_landmarks: int = 2000
@@ -156,15 +156,26 @@ def ridge_of(features: FeatureMap, n_pairs: float, config: ClosedFormConfig) -> 
     return config.ridge / max(n_pairs, 1.0) + own
 
 
+def weigh_directions(correlations: Tensor, belief: float) -> Tensor:
+    """Square roots of what the product of two unit variates counts in a score, (k,).
+
+    The log density ratio of normal variates of correlation r has r / (1 - r^2) times it; of r in
+    the denominator only the share ``belief`` is believed.
+    """
+    return (correlations / (1.0 - (belief * correlations.clamp(max=1.0)) ** 2)).sqrt()
+
+
 def solve_maps(
     coordinates: Sequence[Coordinates],
     crosses: Sequence[Tensor],
     n_pairs: float,
     config: ClosedFormConfig,
+    belief: float | None = None,
 ) -> Maps:
     """Regularised CCA in each coordinates: the SVD of the whitened mean cross product.
 
-    Notation: ``crosses`` hold sums over pairs, (r_x, r_y); maps are white U S^power.
+    Notation: ``crosses`` hold sums over pairs, (r_x, r_y); maps are white U times
+    ``weigh_directions``, with the config's belief unless another is given.
     """
     maps = []
     for part, cross in zip(coordinates, crosses, strict=True):
@@ -174,7 +185,7 @@ def solve_maps(
             white_x[:, None] * (cross / max(n_pairs, 1.0)) * white_y, full_matrices=False
         )
         k = config.n_components
-        scale = values[:k] ** config.power
+        scale = weigh_directions(values[:k], config.belief if belief is None else belief)
         maps.append(
             (
                 (white_x[:, None] * left[:, :k] * scale).contiguous(),
@@ -214,15 +225,24 @@ def choose_ridge(
         rest = [total - own for total, own in zip(totals, held, strict=True)]
         n_pairs = float(rows.weights.sum() - weights.sum())
         for factor, found in errors.items():
-            tried = replace(config, ridge=factor * config.ridge)
-            maps = solve_maps(coordinates, rest, n_pairs, tried)
+            maps = solve_maps(coordinates, rest, n_pairs, _less_ridge(config, factor))
             found.append(_misplaced(coordinates, maps, pairs[:MAX_HELD]))
     shares = {factor: torch.cat(found) for factor, found in errors.items()}
     best = min(shares, key=lambda factor: float(shares[factor].mean()))
     gain = shares[1.0] - shares[best]
     if float(gain.mean()) <= float(gain.std()) / math.sqrt(len(gain)):
         return config
-    return replace(config, ridge=best * config.ridge)
+    return _less_ridge(config, best)
+
+
+def _less_ridge(config: ClosedFormConfig, factor: float) -> ClosedFormConfig:
+    """The config with ``factor`` times the ridge; with less of it no correlation is believed.
+
+    Correlations of hardly regularised maps are all near one and say nothing about directions.
+    """
+    if factor == 1.0:
+        return config
+    return replace(config, ridge=factor * config.ridge, belief=0.0)
 
 
 def _misplaced(coordinates: Sequence[Coordinates], maps: Maps, pairs: Tensor) -> Tensor:
@@ -253,10 +273,11 @@ def soft_rounds(
     known = [cross_product(part, rows.pairs, rows.weights) for part in coordinates]
     free = [(part.x[rows.free_x], part.y[rows.free_y]) for part in coordinates]
     shape = (len(rows.free_x), len(rows.free_y))
-    maps = solve_maps(coordinates, known, n_known, config) if n_known else []
     sizes = [right.shape[1] for _, right in free]
     joint_y = torch.cat([right for _, right in free], 1)
     schedule = np.geomspace(*config.temperatures, config.n_rounds) if min(shape) else np.empty(0)
+    beliefs = config.belief * _rise(len(schedule))
+    maps = solve_maps(coordinates, known, n_known, config, beliefs[0]) if n_known else []
     skipped = 0 if start is None else min(WARM_ROUNDS, max(len(schedule) - 1, 0))
     near = _neighbours(coordinates[0], rows) if balanced and len(schedule) else None
     plan: SoftPlan | None = None
@@ -277,12 +298,17 @@ def soft_rounds(
             first + left.T @ partner
             for first, (left, _), partner in zip(known, free, partners, strict=True)
         ]
-        maps = solve_maps(coordinates, crosses, n_pairs, config)
+        maps = solve_maps(coordinates, crosses, n_pairs, config, beliefs[skipped + step + 1])
         on_round(Round(plan, 0.5 * float((maps[0][2] ** 2).sum()), n_pairs))
     return [
         CanonicalTower(part.features_x, part.features_y, *found)
         for part, found in zip(coordinates, maps, strict=True)
     ]
+
+
+def _rise(n_rounds: int) -> np.ndarray:
+    """Shares of the belief before the first round and after each: all of it from half way on."""
+    return np.minimum(1.0, 2.0 * np.arange(n_rounds + 1) / n_rounds) if n_rounds else np.ones(1)
 
 
 def cross_product(part: Coordinates, pairs: Tensor, weights: Tensor) -> Tensor:

@@ -224,7 +224,7 @@ def _features(arrays: Arrays, prefix: str, device: torch.device) -> FeatureMap:
         array = arrays.get(f"{prefix}.{field.name}")
         if array is None:
             values[field.name] = None
-        elif field.name in ("take_root", "inverse_width", "total_variance"):
+        elif field.type in ("bool", "float"):
             values[field.name] = array.item()
         else:
             values[field.name] = torch.as_tensor(array, device=device)

@@ -12,6 +12,10 @@ NEAR = 1e-4
 """Squared distance of unit rows below which they count as the same."""
 SAMPLE_ROWS = 10_000
 """Rows from which principal axes are taken, at most."""
+SPARSE = 0.1
+"""Share of zeros from which on a view without a negative value counts as sparse."""
+MANY_COLUMNS = 10
+"""Rows of fewer columns keep their length even so."""
 
 
 @dataclass(frozen=True)
@@ -19,8 +23,10 @@ class FeatureMap:
     """Principal coordinates of one view, fitted on all its rows, matched or not."""
 
     mean: Tensor
-    """(1, d) of the rows, after the square root if ``take_root``."""
+    """(1, d) of the rows, after what the next two say."""
     take_root: bool
+    take_shares: bool
+    """Roots are scaled to length one: a row's distance to another is Hellinger's."""
     landmarks: Tensor | None
     """(l, d) unit rows; None for the linear map."""
     inverse_width: float
@@ -34,8 +40,7 @@ class FeatureMap:
 
     def __call__(self, rows: Tensor) -> Tensor:
         """Coordinates of the rows, (n, d) -> (n, r)."""
-        values = rows.clamp_min(0.0).sqrt() if self.take_root else rows
-        units = normalize(values - self.mean)
+        units = normalize(_spread(rows, self.take_root, self.take_shares) - self.mean)
         return _lift(units, self.landmarks, self.inverse_width) @ self.basis - self.offset
 
     def whitening(self, ridge: float) -> Tensor:
@@ -54,11 +59,14 @@ def fit_features(
     """Principal coordinates of centred unit rows, or of their Gaussian kernel (Nystroem).
 
     Views without a negative value are taken to the square root first, which evens out the spread
-    of counts and activations. ``bandwidth`` is squared and counts in units of the median squared
-    distance. Cost O(n l r + l^3) with l = n_landmarks or d.
+    of counts and activations; if they are sparse, rows are scaled to length one as well, so that how
+    many counts a row has is left out. ``bandwidth`` is squared and counts in units of the median
+    squared distance. Cost O(n l r + l^3) with l = n_landmarks or d.
     """
     take_root = bool((rows >= 0).all())
-    values = rows.sqrt() if take_root else rows
+    sparse = float((rows == 0).float().mean()) >= SPARSE
+    take_shares = take_root and sparse and rows.shape[1] >= MANY_COLUMNS
+    values = _spread(rows, take_root, take_shares)
     mean = values.mean(0, keepdim=True)
     units = normalize(values - mean)
     order = torch.randperm(len(units), generator=generator).to(rows.device)
@@ -80,6 +88,7 @@ def fit_features(
     return FeatureMap(
         mean,
         take_root,
+        take_shares,
         landmarks,
         inverse_width,
         (axes if root is None else root @ axes).contiguous(),
@@ -102,6 +111,14 @@ def regress(rows: Tensor, target: Tensor, ridge: float) -> Tensor:
     """Ridge regression of the target on centred rows, (n, r), (n, k) -> (r, k)."""
     gram = rows.T @ rows + ridge * len(rows) * torch.eye(rows.shape[1], device=rows.device)
     return torch.linalg.solve(gram, rows.T @ target)
+
+
+def _spread(rows: Tensor, take_root: bool, take_shares: bool) -> Tensor:
+    """Rows, or their square roots, or the square roots of each value's share of its row."""
+    if not take_root:
+        return rows
+    roots = rows.clamp_min(0.0).sqrt()
+    return normalize(roots) if take_shares else roots
 
 
 def _lift(units: Tensor, landmarks: Tensor | None, inverse_width: float) -> Tensor:

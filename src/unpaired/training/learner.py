@@ -23,6 +23,7 @@ from unpaired.training.closed_form import (
     metric_of,
     soft_rounds,
     trust_of,
+    weigh_directions,
     weighted_pairs,
 )
 from unpaired.training.common_space import CommonSpace, Part, build_space
@@ -174,7 +175,7 @@ def deepen(
     mean = cross / weights.sum().clamp_min(1.0)
     left, values, right = torch.linalg.svd(mean, full_matrices=False)
     k = min(TOWER_LATENT, config.closed_form.n_components)
-    strength = values[:k] ** config.closed_form.power
+    strength = weigh_directions(values[:k], config.closed_form.belief)
     towers = train_towers(
         inputs[0],
         inputs[1],

@@ -21,7 +21,7 @@ NEAR_SHARE = 0.05
 """Effective share of the training rows that count as near a row."""
 FLOOR = 0.1
 """Added to the ratio before its logarithm; 1 stands for independence."""
-DENSITY_WEIGHT = 0.02
+DENSITY_WEIGHT = 0.015
 """What one unit of the log ratio adds to a score, a mean of cosines."""
 N_NEAREST = 32
 """Neighbours of a row that is being matched, without itself."""
