@@ -72,7 +72,7 @@ def test_sparse_counts_are_taken_as_shares_of_their_row(rng, bandwidth):
     torch.testing.assert_close(found.mean, roots.mean(0, keepdim=True))
 
 
-@pytest.mark.parametrize("rate, columns", [(6.0, 12), (1.0, 4)])
+@pytest.mark.parametrize(("rate", "columns"), [(6.0, 12), (1.0, 4)])
 def test_dense_or_narrow_counts_keep_the_length_of_their_rows(rng, rate, columns):
     counts = torch.tensor(rng.poisson(rate, size=(40, columns)).astype(float))
     found = fit_features(counts, max_rank=4, generator=generator())

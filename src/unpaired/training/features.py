@@ -59,8 +59,8 @@ def fit_features(
     """Principal coordinates of centred unit rows, or of their Gaussian kernel (Nystroem).
 
     Views without a negative value are taken to the square root first, which evens out the spread
-    of counts and activations; if they are sparse, rows are scaled to length one as well, so that how
-    many counts a row has is left out. ``bandwidth`` is squared and counts in units of the median
+    of counts and activations; if they are sparse, rows are scaled to length one as well: how many
+    counts a row has is left out. ``bandwidth`` is squared and counts in units of the median
     squared distance. Cost O(n l r + l^3) with l = n_landmarks or d.
     """
     take_root = bool((rows >= 0).all())
