@@ -45,6 +45,7 @@ VARIANTS: dict[str, Callable[[], LearnerConfig]] = {
     "uKTA with reconstruction, weight 1": lambda: default("ukta", reconstruction_weight=1.0),
     "linear networks": lambda: default(hidden=()),
     "closed forms alone": lambda: default(n_epochs=0),
+    "directions by the root of their correlation": lambda: default(closed_form={"belief": 0.0}),
     "hard plan": lambda: default(closed_form={"temperatures": (0.01, 0.01)}),
     "known pairs alone": lambda: default(soft_weight=0.0, n_rounds=1),
 }
@@ -67,7 +68,7 @@ def fit_scores(config: LearnerConfig, x, y, pairs, test_x, test_y, seed: int) ->
     views = [torch.as_tensor(np.asarray(view), dtype=torch.float32) for view in (x, y)]
     space = learn(views[0], views[1], rows, config, seed).space
     tests = [torch.as_tensor(np.asarray(view), dtype=torch.float32) for view in (test_x, test_y)]
-    return (space.placed(tests[0], 0) @ space.placed(tests[1], 1).T).numpy()
+    return space.scores(tests[0], tests[1]).numpy()
 
 
 def draw(name: str, seed: int):
