@@ -62,3 +62,11 @@ def test_a_hard_plan_gives_each_row_its_partner():
     np.testing.assert_array_equal(plan.apply(values), [[5, 6], [0, 0], [1, 2]])
     assert plan.partners().tolist() == [2, -1, 0]
     assert plan.peaks().tolist() == [1.0, 0.0, 1.0]
+
+
+def test_tiny_temperatures_give_finite_shares(rng):
+    scores = torch.tensor(rng.standard_normal((40, 40)), dtype=torch.float32)
+    scores[:, 0] -= 50.0  # a column that no row would take
+    plan = soft_plan([(torch.arange(40), scores)], (40, 40), 0.001, 40)
+    assert torch.isfinite(plan.shares).all()
+    assert float(plan.shares.max()) <= 1.0 + 1e-6

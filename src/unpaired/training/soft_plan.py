@@ -13,6 +13,8 @@ from torch.nn.functional import embedding_bag
 
 from unpaired.types import IntArray
 
+MOST = 1e30
+"""Largest scale of a column; one that no row can reach would grow without end."""
 BLOCK_ROWS = 2048
 
 
@@ -123,5 +125,5 @@ def soft_plan(
     scale_y = score.new_ones(n_y)
     for _ in range(n_iterations if balanced else 0):
         load = score.new_zeros(n_y).index_add_(0, columns, share(scale_y))
-        scale_y = scale_y * (n_x / n_y) / load.clamp_min(tiny)
+        scale_y = (scale_y * (n_x / n_y) / load.clamp_min(tiny)).clamp_max(MOST)
     return SoftPlan(rows, columns, share(scale_y), shape)
