@@ -9,8 +9,8 @@ from unpaired.training.closed_form import (
     Coordinates,
     Round,
     Rows,
-    choose_ridge,
     lay_out,
+    moments_of,
     pair_weights,
     ridge_of,
     soft_rounds,
@@ -19,6 +19,7 @@ from unpaired.training.closed_form import (
 )
 from unpaired.training.features import fit_features, principal_axes
 from unpaired.training.grown import gaussian_log_ratio
+from unpaired.training.selection import choose_ridge
 
 
 def generator():
@@ -72,6 +73,22 @@ def test_sparse_counts_are_taken_as_shares_of_their_row(rng, bandwidth):
     torch.testing.assert_close(found.mean, roots.mean(0, keepdim=True))
 
 
+@pytest.mark.parametrize("bandwidth", [None, 0.5])
+def test_standard_columns_have_no_units(rng, bandwidth):
+    rows = torch.tensor(rng.standard_normal((40, 5)))
+    units = torch.tensor([1.0, 1e3, 1e-3, 7.0, 1.0])
+    constant = torch.ones(40, 1, dtype=rows.dtype)
+    plain, scaled = (torch.cat([view, constant], 1) for view in (rows, rows * units))
+    found, other = (
+        fit_features(
+            view, max_rank=5, bandwidth=bandwidth, spread="standard", generator=generator()
+        )
+        for view in (plain, scaled)
+    )
+    a, b = found(plain), other(scaled)
+    torch.testing.assert_close(a @ a.T, b @ b.T, atol=1e-5, rtol=0)
+
+
 @pytest.mark.parametrize(("rate", "columns"), [(6.0, 12), (1.0, 4)])
 def test_dense_or_narrow_counts_keep_the_length_of_their_rows(rng, rate, columns):
     counts = torch.tensor(rng.poisson(rate, size=(40, columns)).astype(float))
@@ -109,7 +126,9 @@ def test_maps_agree_with_regularised_cca(rng):
     y = x[:, :4] @ torch.tensor(rng.standard_normal((4, 4))) + 0.1
     part = lay_out(x, y, ClosedFormConfig(bandwidths=()), generator())[0]
     config = ClosedFormConfig(bandwidths=(), ridge=8.0, linear_ridge=0.0, belief=0.0)
-    map_x, map_y, values = solve_maps([part], [part.x.T @ part.y], 80.0, config)[0]
+    pairs = torch.arange(80).repeat(2, 1).T
+    moments = moments_of(part, pairs, torch.ones(80))
+    map_x, map_y, values = solve_maps([part], [moments], 80.0, config)[0]
     ridge = ridge_of(part.features_x, 80.0, config)
     maps = canonical_maps(  # its ridges count in units of the mean variance
         part.x,
@@ -125,6 +144,36 @@ def test_maps_agree_with_regularised_cca(rng):
         atol=1e-5,
         rtol=1e-5,
     )
+
+
+def test_moments_are_weighted_sums_over_pairs(rng):
+    x, y = (torch.tensor(rng.standard_normal((6, d))) for d in (3, 2))
+    part = lay_out(x, y, ClosedFormConfig(bandwidths=()), generator())[0]
+    pairs, weights = torch.tensor([[0, 1], [0, 2], [3, 2]]), torch.tensor([0.5, 0.25, 2.0])
+    found = moments_of(part, pairs, weights)
+    listed = list(zip(pairs, weights, strict=True))
+    torch.testing.assert_close(
+        found.cross, sum(w * torch.outer(part.x[i], part.y[j]) for (i, j), w in listed)
+    )
+    torch.testing.assert_close(
+        found.own_x, sum(w * torch.outer(part.x[i], part.x[i]) for (i, _), w in listed)
+    )
+    torch.testing.assert_close(
+        found.own_y, sum(w * torch.outer(part.y[j], part.y[j]) for (_, j), w in listed)
+    )
+
+
+def test_a_linear_map_is_found_from_few_pairs_whatever_other_rows_are_there(rng):
+    """Variances of all rows would not cancel the chance in the covariance of twelve pairs."""
+    x = torch.tensor(rng.standard_normal((500, 6)))
+    y = x @ torch.linalg.qr(torch.tensor(rng.standard_normal((6, 6)))).Q
+    part = lay_out(x, y, ClosedFormConfig(bandwidths=()), generator())[0]
+    known = torch.arange(12).repeat(2, 1).T
+    config = ClosedFormConfig(bandwidths=(), ridge=1e-3, linear_ridge=0.0, belief=0.0)
+    moments = moments_of(part, known, torch.ones(12))
+    map_x, map_y, _ = solve_maps([part], [moments], 12.0, config)[0]
+    left, right = (torch.nn.functional.normalize(z) for z in (part.x @ map_x, part.y @ map_y))
+    assert float(((left @ right.T).argmax(1) == torch.arange(500)).float().mean()) > 0.95
 
 
 def test_five_captions_of_an_image_count_as_one():

@@ -26,7 +26,7 @@ class Settings:
     bandwidth_x: Bandwidth = "median"
     bandwidth_y: Bandwidth = "median"
     ratio_ridge: float = 1e-2
-    ridge: float = 4.0
+    ridge: float = 2.0
     soft_weight: float = 0.4
     sum_penalty: float = 1.0
     n_pretrain_epochs: int = 0

@@ -2,21 +2,23 @@
 
 SMI with a linear critic, and with a kernel critic, has a closed form: regularised CCA. Known pairs
 give first maps. Rows without a partner are then matched softly, the soft pairs join the known ones
-in the cross-covariance, and the maps are solved again while the temperature falls. All rows, paired
-or not, enter the covariances. Soft plans help without being right, where hard ones do not.
+in the moments, and the maps are solved again while the temperature falls. A row counts in the
+variances as it does in the pairs: what is chance about them cancels against the covariances, where
+variances of all rows would leave it. Soft plans help without being right, where hard ones do not.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from unpaired.math.eigen import inverse_factor
 from unpaired.training.features import FeatureMap, fit_features
 from unpaired.training.pair_density import N_NEAREST, nearest_rows, with_density
 from unpaired.training.soft_plan import SoftPlan, product_blocks, soft_plan
@@ -24,15 +26,12 @@ from unpaired.training.soft_plan import SoftPlan, product_blocks, soft_plan
 WARM_ROUNDS = 3
 LOCAL_ROUNDS = 3
 """Last rounds in which the density of pairs around two rows has a say in their score."""
-RIDGE_FOLDS = 4
-RIDGE_FACTORS = (1.0, 0.1, 0.01)
-"""Ridges that are tried on known pairs, as multiples of the one given."""
+LEAST_RIDGE = 1e-6
+"""In units of the total variance: single precision tells no smaller variances apart."""
 METRIC_RIDGE = 0.003
 """Ridge of the whitening of linear coordinates in which rows are near, of the total variance."""
 LEAST_SHARE = 0.01
 """Soft pairs with a smaller share of their row are left out of the density of pairs."""
-MAX_HELD = 1000
-"""Held-out pairs a ridge is judged on, at most, in each fold."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,7 @@ class ClosedFormConfig:
     """Directions kept per pair of maps; the weak ones matter for the length of a row."""
     plan_components: int = 160
     """Directions that enter the scores of the soft rounds."""
-    ridge: float = 4.0
+    ridge: float = 2.0
     """Ridge of n pairs, in units of the total variance: ridge / n."""
     linear_ridge: float = 0.0008
     """What the linear maps add to that ridge."""
@@ -77,6 +76,19 @@ class CanonicalTower:
     map_y: Tensor
     correlations: Tensor
     """Canonical correlations, falling; half their sum of squares is SMI with this critic."""
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Weighted sums over pairs of products of coordinates: xy (r_x, r_y), xx and yy."""
+
+    cross: Tensor
+    own_x: Tensor
+    own_y: Tensor
+
+    def plus(self, other: Moments) -> Moments:
+        """The sums over the pairs of both."""
+        return Moments(self.cross + other.cross, self.own_x + other.own_x, self.own_y + other.own_y)
 
 
 @dataclass(frozen=True)
@@ -131,7 +143,11 @@ def pair_weights(pairs: Tensor, n_x: int, n_y: int, *, many_to_one: bool = False
 
 
 def lay_out(
-    x: Tensor, y: Tensor, config: ClosedFormConfig, generator: torch.Generator
+    x: Tensor,
+    y: Tensor,
+    config: ClosedFormConfig,
+    generator: torch.Generator,
+    spreads: tuple[str, str] = ("roots", "roots"),
 ) -> list[Coordinates]:
     """Both views in linear coordinates, and in those of each kernel."""
     found = []
@@ -142,9 +158,10 @@ def lay_out(
                 max_rank=config.max_rank,
                 bandwidth=bandwidth,
                 n_landmarks=config.n_landmarks,
+                spread=spread,
                 generator=generator,
             )
-            for view in (x, y)
+            for view, spread in zip((x, y), spreads, strict=True)
         )
         found.append(Coordinates(map_x, map_y, map_x(x), map_y(y)))
     return found
@@ -167,92 +184,51 @@ def weigh_directions(correlations: Tensor, belief: float) -> Tensor:
 
 def solve_maps(
     coordinates: Sequence[Coordinates],
-    crosses: Sequence[Tensor],
+    moments: Sequence[Moments],
     n_pairs: float,
     config: ClosedFormConfig,
     belief: float | None = None,
 ) -> Maps:
     """Regularised CCA in each coordinates: the SVD of the whitened mean cross product.
 
-    Notation: ``crosses`` hold sums over pairs, (r_x, r_y); maps are white U times
-    ``weigh_directions``, with the config's belief unless another is given.
+    ``moments`` are sums over pairs that weigh ``n_pairs`` together. Maps are whitening times
+    singular vectors times ``weigh_directions``, with the config's belief unless another is given.
+    Cost O(r^3).
     """
+    believed = config.belief if belief is None else belief
     maps = []
-    for part, cross in zip(coordinates, crosses, strict=True):
-        white_x = part.features_x.whitening(ridge_of(part.features_x, n_pairs, config))
-        white_y = part.features_y.whitening(ridge_of(part.features_y, n_pairs, config))
-        left, values, right = torch.linalg.svd(
-            white_x[:, None] * (cross / max(n_pairs, 1.0)) * white_y, full_matrices=False
-        )
-        k = config.n_components
-        scale = weigh_directions(values[:k], config.belief if belief is None else belief)
-        maps.append(
-            (
-                (white_x[:, None] * left[:, :k] * scale).contiguous(),
-                (white_y[:, None] * right[:k].T * scale).contiguous(),
-                values[:k],
-            )
-        )
+    for part, sums in zip(coordinates, moments, strict=True):
+        ridges = [
+            max(LEAST_RIDGE, ridge_of(features, n_pairs, config)) * features.total_variance + 1e-12
+            for features in (part.features_x, part.features_y)
+        ]
+        maps.append(canonical_maps(sums, n_pairs, ridges, config.n_components, believed))
     return maps
 
 
-def choose_ridge(
-    coordinates: Sequence[Coordinates],
-    rows: Rows,
-    config: ClosedFormConfig,
-    generator: torch.Generator,
-) -> ClosedFormConfig:
-    """The config with the ridge that places held-out known pairs best.
-
-    Pairs are split by their rows of x into RIDGE_FOLDS parts; the error of a pair is the mean
-    share of other held-out rows that score above its partner, both ways. Another ridge than the
-    one given is taken when it is better by more than a standard error.
-    """
-    owners = torch.unique(rows.pairs[:, 0])
-    if len(owners) < 2 * RIDGE_FOLDS:
-        return config
-    part = torch.zeros(int(owners.max()) + 1, dtype=torch.int64, device=owners.device)
-    order = torch.randperm(len(owners), generator=generator).to(owners.device)
-    part[owners[order]] = torch.arange(len(owners), device=owners.device) % RIDGE_FOLDS
-    fold = part[rows.pairs[:, 0]]
-    folds = [
-        (rows.pairs[fold == number], rows.weights[fold == number]) for number in range(RIDGE_FOLDS)
-    ]
-    errors: dict[float, list[Tensor]] = {factor: [] for factor in RIDGE_FACTORS}
-    crosses = [[cross_product(each, *held) for each in coordinates] for held in folds]
-    totals = [torch.stack(parts).sum(0) for parts in zip(*crosses, strict=True)]
-    for (pairs, weights), held in zip(folds, crosses, strict=True):
-        rest = [total - own for total, own in zip(totals, held, strict=True)]
-        n_pairs = float(rows.weights.sum() - weights.sum())
-        for factor, found in errors.items():
-            maps = solve_maps(coordinates, rest, n_pairs, _less_ridge(config, factor))
-            found.append(_misplaced(coordinates, maps, pairs[:MAX_HELD]))
-    shares = {factor: torch.cat(found) for factor, found in errors.items()}
-    best = min(shares, key=lambda factor: float(shares[factor].mean()))
-    gain = shares[1.0] - shares[best]
-    if float(gain.mean()) <= float(gain.std()) / math.sqrt(len(gain)):
-        return config
-    return _less_ridge(config, best)
-
-
-def _less_ridge(config: ClosedFormConfig, factor: float) -> ClosedFormConfig:
-    """The config with ``factor`` times the ridge; with less of it no correlation is believed.
-
-    Correlations of hardly regularised maps are all near one and say nothing about directions.
-    """
-    if factor == 1.0:
-        return config
-    return replace(config, ridge=factor * config.ridge, belief=0.0)
-
-
-def _misplaced(coordinates: Sequence[Coordinates], maps: Maps, pairs: Tensor) -> Tensor:
-    """Share of the other pairs' rows that score above each pair's partner, both ways, (k,)."""
-    left = join([c.x[pairs[:, 0]] @ m[0] for c, m in zip(coordinates, maps, strict=True)])
-    right = join([c.y[pairs[:, 1]] @ m[1] for c, m in zip(coordinates, maps, strict=True)])
-    scores = left @ right.T
-    own = scores.diagonal()
-    above = (scores > own[:, None]).float().mean(1) + (scores > own[None, :]).float().mean(0)
-    return above / 2.0
+def canonical_maps(
+    sums: Moments,
+    n_pairs: float,
+    ridges: Sequence[float | Tensor],
+    n_components: int,
+    belief: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Maps of x and of y, and their correlations, from sums over pairs; ridges are variances."""
+    count = max(n_pairs, 1.0)
+    white_x, white_y = (
+        inverse_factor(own / count + torch.eye(len(own), device=own.device) * ridge)
+        for own, ridge in zip((sums.own_x, sums.own_y), ridges, strict=True)
+    )
+    left, values, right = torch.linalg.svd(
+        white_x.T @ (sums.cross / count) @ white_y, full_matrices=False
+    )
+    values = values[:n_components]
+    scale = weigh_directions(values, belief)
+    return (
+        (white_x @ left[:, :n_components] * scale).contiguous(),
+        (white_y @ right[:n_components].T * scale).contiguous(),
+        values,
+    )
 
 
 def soft_rounds(
@@ -270,7 +246,7 @@ def soft_rounds(
     rounds, WARM_ROUNDS at most. Cost of a round O(n_x n_y k + n r^2) time, no n_x x n_y memory.
     """
     n_known = float(rows.weights.sum())
-    known = [cross_product(part, rows.pairs, rows.weights) for part in coordinates]
+    known = [moments_of(part, rows.pairs, rows.weights) for part in coordinates]
     free = [(part.x[rows.free_x], part.y[rows.free_y]) for part in coordinates]
     shape = (len(rows.free_x), len(rows.free_y))
     sizes = [right.shape[1] for _, right in free]
@@ -294,11 +270,16 @@ def soft_rounds(
         trust = trust_of(plan, config)
         partners = torch.split(plan.apply(joint_y) * trust[:, None], sizes, 1)
         n_pairs = n_known + float(trust.sum())
-        crosses = [
-            first + left.T @ partner
-            for first, (left, _), partner in zip(known, free, partners, strict=True)
+        load = plan.loads(trust)
+        moments = [
+            first.plus(
+                Moments(
+                    left.T @ partner, weighted_square(left, trust), weighted_square(right, load)
+                )
+            )
+            for first, (left, right), partner in zip(known, free, partners, strict=True)
         ]
-        maps = solve_maps(coordinates, crosses, n_pairs, config, beliefs[skipped + step + 1])
+        maps = solve_maps(coordinates, moments, n_pairs, config, beliefs[skipped + step + 1])
         on_round(Round(plan, 0.5 * float((maps[0][2] ** 2).sum()), n_pairs))
     return [
         CanonicalTower(part.features_x, part.features_y, *found)
@@ -311,10 +292,20 @@ def _rise(n_rounds: int) -> np.ndarray:
     return np.minimum(1.0, 2.0 * np.arange(n_rounds + 1) / n_rounds) if n_rounds else np.ones(1)
 
 
-def cross_product(part: Coordinates, pairs: Tensor, weights: Tensor) -> Tensor:
-    """Weighted sum over pairs of the outer products of their coordinates, (r_x, r_y)."""
-    weighted = part.x[pairs[:, 0]] * weights.to(part.x.dtype)[:, None]
-    return weighted.T @ part.y[pairs[:, 1]]
+def moments_of(part: Coordinates, pairs: Tensor, weights: Tensor) -> Moments:
+    """Weighted sums over pairs (k, 2); a row in several pairs is multiplied once."""
+    own, weigh = [], weights.to(part.x.dtype)
+    for view, placed in enumerate((part.x, part.y)):
+        rows, place = torch.unique(pairs[:, view], return_inverse=True)
+        load = weigh.new_zeros(len(rows)).index_add_(0, place, weigh)
+        own.append(weighted_square(placed[rows], load))
+    cross = (part.x[pairs[:, 0]] * weigh[:, None]).T @ part.y[pairs[:, 1]]
+    return Moments(cross, own[0], own[1])
+
+
+def weighted_square(rows: Tensor, weights: Tensor) -> Tensor:
+    """Sum of the weighted outer products of rows with themselves, (n, r), (n,) -> (r, r)."""
+    return (rows * weights[:, None]).T @ rows
 
 
 def trust_of(plan: SoftPlan, config: ClosedFormConfig) -> Tensor:

@@ -16,6 +16,9 @@ SPARSE = 0.1
 """Share of zeros from which on a view without a negative value counts as sparse."""
 MANY_COLUMNS = 10
 """Rows of fewer columns keep their length even so."""
+SPREADS = ("roots", "plain", "standard")
+"""How values are taken: square roots where nothing is negative, as they are, or each column in
+units of its deviation."""
 
 
 @dataclass(frozen=True)
@@ -23,10 +26,12 @@ class FeatureMap:
     """Principal coordinates of one view, fitted on all its rows, matched or not."""
 
     mean: Tensor
-    """(1, d) of the rows, after what the next two say."""
+    """(1, d) of the rows, after what the next three say."""
     take_root: bool
     take_shares: bool
     """Roots are scaled to length one: a row's distance to another is Hellinger's."""
+    divisor: Tensor
+    """(1, d) of the columns."""
     landmarks: Tensor | None
     """(l, d) unit rows; None for the linear map."""
     inverse_width: float
@@ -40,7 +45,8 @@ class FeatureMap:
 
     def __call__(self, rows: Tensor) -> Tensor:
         """Coordinates of the rows, (n, d) -> (n, r)."""
-        units = normalize(_spread(rows, self.take_root, self.take_shares) - self.mean)
+        values = _spread(rows, self.take_root, self.take_shares) / self.divisor
+        units = normalize(values - self.mean)
         return _lift(units, self.landmarks, self.inverse_width) @ self.basis - self.offset
 
     def whitening(self, ridge: float) -> Tensor:
@@ -54,19 +60,27 @@ def fit_features(
     max_rank: int,
     bandwidth: float | None = None,
     n_landmarks: int = 1000,
+    spread: str = "roots",
     generator: torch.Generator,
 ) -> FeatureMap:
     """Principal coordinates of centred unit rows, or of their Gaussian kernel (Nystroem).
 
-    Views without a negative value are taken to the square root first, which evens out the spread
-    of counts and activations; if they are sparse, rows are scaled to length one as well: how many
-    counts a row has is left out. ``bandwidth`` is squared and counts in units of the median
-    squared distance. Cost O(n l r + l^3) with l = n_landmarks or d.
+    By default views without a negative value are taken to the square root first, which evens out
+    the spread of counts and activations; if they are sparse, rows are scaled to length one as well:
+    how many counts a row has is left out. ``spread`` names another of SPREADS. ``bandwidth`` is
+    squared and counts in units of the median squared distance. Cost O(n l r + l^3) with
+    l = n_landmarks or d.
     """
-    take_root = bool((rows >= 0).all())
+    take_root = spread == "roots" and bool((rows >= 0).all())
     sparse = float((rows == 0).float().mean()) >= SPARSE
     take_shares = take_root and sparse and rows.shape[1] >= MANY_COLUMNS
     values = _spread(rows, take_root, take_shares)
+    divisor = torch.ones_like(values[:1])
+    if spread == "standard":
+        deviation = values.std(0, keepdim=True)
+        varies = deviation > 1e-6 * values.abs().amax(0, keepdim=True)
+        divisor = torch.where(varies, deviation, divisor)
+    values = values / divisor
     mean = values.mean(0, keepdim=True)
     units = normalize(values - mean)
     order = torch.randperm(len(units), generator=generator).to(rows.device)
@@ -89,6 +103,7 @@ def fit_features(
         mean,
         take_root,
         take_shares,
+        divisor,
         landmarks,
         inverse_width,
         (axes if root is None else root @ axes).contiguous(),

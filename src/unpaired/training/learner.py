@@ -18,18 +18,19 @@ from unpaired.training.closed_form import (
     Coordinates,
     Round,
     Rows,
-    choose_ridge,
+    canonical_maps,
     lay_out,
     metric_of,
+    moments_of,
     soft_rounds,
     trust_of,
-    weigh_directions,
     weighted_pairs,
 )
 from unpaired.training.common_space import CommonSpace, Part, build_space
 from unpaired.training.features import regress
 from unpaired.training.objective import ObjectiveConfig
 from unpaired.training.pair_density import density_of
+from unpaired.training.selection import choose_ridge, choose_spreads
 from unpaired.training.soft_plan import SoftPlan
 from unpaired.training.towers import TowerConfig, train_towers
 
@@ -40,7 +41,7 @@ SOFT_SHARE = 0.5
 N_TOWERS = 2
 """Pairs of networks; their scores are averaged."""
 TOWER_LATENT = 256
-TOWER_RIDGES = (2.25, 0.75)
+TOWER_RIDGES = (4.5, 1.5)
 """Ridges of the networks' features of x and y, as multiples of the closed forms'."""
 DISTIL_RIDGE = 1e-3
 """Ridge of the maps that take over an alignment, in units of the total variance."""
@@ -96,7 +97,8 @@ def learn(
         confidence = float(found.plan.peaks().mean())
         note({"dependence": found.dependence, "changed": changed, "confidence": confidence})
 
-    coordinates = lay_out(x, y, config.closed_form, generator)
+    spreads = choose_spreads(x, y, rows, config.closed_form, generator)
+    coordinates = lay_out(x, y, config.closed_form, generator, spreads)
     config = replace(
         config, closed_form=choose_ridge(coordinates, rows, config.closed_form, generator)
     )
@@ -171,16 +173,19 @@ def deepen(
     pairs, weights = training_pairs(rows, plan, config.closed_form, len(inputs[1]))
     if plan is not None:
         inputs[1] = torch.cat([inputs[1], plan.apply(inputs[1][rows.free_y])])
-    cross = (inputs[0][pairs[:, 0]] * weights[:, None]).T @ inputs[1][pairs[:, 1]]
-    mean = cross / weights.sum().clamp_min(1.0)
-    left, values, right = torch.linalg.svd(mean, full_matrices=False)
-    k = min(TOWER_LATENT, config.closed_form.n_components)
-    strength = weigh_directions(values[:k], config.closed_form.belief)
+    seen = replace(taken, x=inputs[0], y=inputs[1])
+    start_x, start_y, _ = canonical_maps(
+        moments_of(seen, pairs, weights),
+        float(weights.sum()),
+        [spread**2 for spread in noise],
+        min(TOWER_LATENT, config.closed_form.n_components),
+        config.closed_form.belief,
+    )
     towers = train_towers(
         inputs[0],
         inputs[1],
         pairs,
-        (left[:, :k] * strength, right[:k].T * strength),
+        (start_x, start_y),
         (noise[0], noise[1]),
         config.towers,
         config.objective,

@@ -39,6 +39,11 @@ class SoftPlan:
         found[self.rows[best].flip(0)] = self.columns[best].flip(0)  # the first of equals stays
         return found
 
+    def loads(self, weights: Tensor) -> Tensor:
+        """What each column receives when row i gives ``weights[i]`` by its shares, (n_y,)."""
+        given = self.shares * weights[self.rows]
+        return given.new_zeros(self.shape[1]).index_add_(0, self.columns, given)
+
     def apply(self, values: Tensor) -> Tensor:
         """The expected partner of each row, (n_y, d) -> (n_x, d)."""
         counts = torch.bincount(self.rows, minlength=self.shape[0])
