@@ -28,7 +28,7 @@ RIDGE_FACTORS = (1.0, 0.3, 0.1, 0.03)
 """Ridges that are tried, as multiples of the one given."""
 MAX_HELD = 1000
 """Held-out pairs, and free rows of each view beside them, that are ranked in each fold, at most."""
-N_DEVIATIONS = 2.0
+N_DEVIATIONS = 2.5
 """Standard errors by which another choice must place held-out pairs better than the default."""
 
 Spreads = tuple[str, str]
