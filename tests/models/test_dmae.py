@@ -136,16 +136,21 @@ def test_scores_come_in_blocks_that_agree_with_one_go(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("x", "y", "pairs"),
+    ("x", "y", "n_pairs"),
     [
-        (np.arange(20.0)[:, None], np.arange(20.0)[:, None] ** 2, None),  # 1-d inputs
-        (np.c_[np.ones(20), np.random.default_rng(0).random((20, 3))], np.eye(20), None),
-        (np.random.default_rng(0).random((12, 10_000)), np.eye(12)[:, :11], None),
-        (np.random.default_rng(0).random((9, 4)), np.random.default_rng(1).random((5, 3)), "five"),
+        (np.arange(20.0)[:, None], np.arange(20.0)[:, None] ** 2, 0),  # 1-d inputs
+        (np.arange(20.0)[:, None], np.arange(20.0)[:, None] ** 2, 12),
+        (np.c_[np.ones(20), np.random.default_rng(0).random((20, 3))], np.eye(20), 0),
+        (np.c_[np.ones(20), np.random.default_rng(0).random((20, 3))], np.eye(20), 20),
+        (np.random.default_rng(0).random((12, 10_000)), np.eye(12)[:, :11], 0),
+        (np.random.default_rng(0).random((12, 10_000)), np.eye(12)[:, :11], 10),
+        (np.random.default_rng(0).random((9, 4)), np.random.default_rng(1).random((5, 3)), 5),
+        (np.repeat(np.eye(3), 8, 0), np.repeat(np.eye(3), 8, 0)[:, :2], 16),  # repeated rows
+        (1e12 * np.random.default_rng(0).random((20, 3)), 1e-12 * np.eye(20), 16),
     ],
 )  # fmt: skip
-def test_hard_shapes_never_give_nan(x, y, pairs):
-    known = np.column_stack([np.arange(5), np.arange(5)]) if pairs else None
+def test_hard_shapes_never_give_nan(x, y, n_pairs):
+    known = np.column_stack([np.arange(n_pairs)] * 2) if n_pairs else None
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model = unpaired.DMAE(**FAST, batch_size=8, random_state=0).fit(x, y, pairs=known)
