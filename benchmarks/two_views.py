@@ -22,6 +22,7 @@ import numpy as np
 
 import unpaired
 from benchmarks.problems import Array, _read
+from unpaired import registry
 from unpaired.evaluation.retrieval import foscttm
 from unpaired.matching.self_learning import csls
 
@@ -93,7 +94,7 @@ def run(name: str, share: float, seed: int, methods: list[str]) -> list[dict[str
         elif method == "DMAE, known rows":
             model = unpaired.DMAE(random_state=seed).fit(*alone)
         else:
-            model = unpaired.registry.methods[method](random_state=seed).fit(*alone)
+            model = registry.methods[method](random_state=seed).fit(*alone)
         scores = csls(np.asarray(model.score_matrix(x[test], y[test]), dtype=float), 10)
         own = np.arange(n_test)
         first = (scores.argmax(0) == own).mean() + (scores.argmax(1) == own).mean()

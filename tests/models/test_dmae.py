@@ -252,6 +252,21 @@ def test_score_tells_a_good_model_from_a_bad_one():
     assert good.score(x[200:], y[200:]) > bad.score(x[200:], y[200:])
 
 
+def test_a_ridge_that_is_given_is_taken_as_it_is(monkeypatch):
+    asked = []
+
+    def choose(coordinates, rows, config, generator):
+        asked.append(config.ridge)
+        return config
+
+    monkeypatch.setattr("unpaired.training.learner.choose_ridge", choose)
+    x, y = two_views(40, np.random.default_rng(0))
+    unpaired.DMAE(**FAST, ridge=0.5, random_state=0).fit(x, y, pairs="aligned")
+    assert not asked
+    unpaired.DMAE(**FAST, random_state=0).fit(x, y, pairs="aligned")
+    assert len(asked) == 1
+
+
 def test_grid_search_chooses_without_labels():
     from sklearn.model_selection import GridSearchCV
 

@@ -70,7 +70,7 @@ class DMAE(SavedEstimator):
         bandwidth_y: The same for y.
         ratio_ridge: Ridge of the density-ratio fit under SMI with a kernel critic.
         ridge: Ridge of the closed forms for one pair, in units of the total variance; it falls
-            with the square root of the number of pairs.
+            with the number of pairs. None lets known pairs, held out in turn, ask for less.
         soft_weight: Weight of a soft pair of full confidence against a known pair.
         sum_penalty: Penalty on row and column sums in the paper's matching step.
         n_pretrain_epochs: Epochs of each autoencoder alone (paper).
@@ -252,6 +252,7 @@ class DMAE(SavedEstimator):
         """Closed forms, soft rounds and networks; see ``training.learner``."""
         x, y = views
         config = learner_config(self.dependence, settings)
+        config = replace(config, keeps_ridge=self.ridge is not None)
         seed = derive_seed(self.seed_, "learner")
         begin: SoftPlan | None = None
         few = len(np.unique(known[:, 0])) < LEAST_ROWS

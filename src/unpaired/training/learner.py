@@ -67,6 +67,8 @@ class LearnerConfig:
     closed_form: ClosedFormConfig
     towers: TowerConfig
     objective: ObjectiveConfig
+    keeps_ridge: bool = False
+    """Take the ridge as it is, whatever held-out pairs say."""
 
 
 def learn(
@@ -99,9 +101,9 @@ def learn(
 
     spreads = choose_spreads(x, y, rows, config.closed_form, generator)
     coordinates = lay_out(x, y, config.closed_form, generator, spreads)
-    config = replace(
-        config, closed_form=choose_ridge(coordinates, rows, config.closed_form, generator)
-    )
+    if not config.keeps_ridge:
+        chosen = choose_ridge(coordinates, rows, config.closed_form, generator)
+        config = replace(config, closed_form=chosen)
     canonical = soft_rounds(
         coordinates, rows, config.closed_form, start=start, balanced=balanced, on_round=on_round
     )
