@@ -15,6 +15,7 @@ from unpaired.training.selection import (
     hold_out,
     misplaced,
     placing_errors,
+    renumber,
 )
 
 CONFIG = ClosedFormConfig(bandwidths=())
@@ -41,6 +42,29 @@ def test_pairs_of_one_row_are_held_out_together():
     assert sorted(together.tolist()) == pairs.tolist()
     assert [sorted(decoys.tolist()) for decoys in held.decoys] == [[10, 11, 12, 13], [30]]
     assert hold_out(rows_of(20, 2 * N_FOLDS - 1), generator()) is None
+
+
+def test_only_rows_that_are_used_are_numbered():
+    pairs = torch.tensor([[i, 30 - i] for i in range(0, 30, 3)])
+    rows = Rows(pairs, torch.ones(10), torch.tensor([1, 40]), torch.tensor([50]))
+    held = hold_out(rows, generator())
+    assert held is not None
+    used_x, used_y, numbered = renumber(held)
+    assert used_x.tolist() == sorted([*range(0, 30, 3), 1, 40])
+    assert used_y.tolist() == sorted([*range(3, 31, 3), 50])
+    for (before, _), (after, _) in zip(held.parts, numbered.parts, strict=True):
+        assert (
+            torch.stack([used_x[after[:, 0]], used_y[after[:, 1]]], 1).tolist() == before.tolist()
+        )
+    assert used_x[numbered.decoys[0]].tolist() == held.decoys[0].tolist()
+    assert used_y[numbered.decoys[1]].tolist() == held.decoys[1].tolist()
+
+
+def test_so_many_pairs_take_part_at_most(monkeypatch):
+    monkeypatch.setattr("unpaired.training.selection.MAX_OWNERS", 12)
+    held = hold_out(rows_of(40, 30), generator())
+    assert held is not None
+    assert [len(pairs) for pairs, _ in held.parts] == [3] * N_FOLDS
 
 
 def test_partners_are_ranked_among_held_out_rows_and_decoys(rng):

@@ -21,13 +21,15 @@ from unpaired.training.closed_form import (
     moments_of,
     solve_maps,
 )
-from unpaired.training.features import SPREADS, fit_features
+from unpaired.training.features import SPREADS, FeatureMap, fit_features
 
 N_FOLDS = 4
 RIDGE_FACTORS = (1.0, 0.3, 0.1, 0.03)
 """Ridges that are tried, as multiples of the one given."""
 MAX_HELD = 1000
 """Held-out pairs, and free rows of each view beside them, that are ranked in each fold, at most."""
+MAX_OWNERS = 20_000
+"""Rows of x whose pairs take part, at most."""
 N_DEVIATIONS = 2.5
 """Standard errors by which another choice must place held-out pairs better than the default."""
 
@@ -50,9 +52,9 @@ def hold_out(rows: Rows, generator: torch.Generator) -> HeldOut | None:
     owners = torch.unique(rows.pairs[:, 0])
     if len(owners) < 2 * N_FOLDS:
         return None
-    part = torch.zeros(int(owners.max()) + 1, dtype=torch.int64, device=owners.device)
-    order = torch.randperm(len(owners), generator=generator).to(owners.device)
-    part[owners[order]] = torch.arange(len(owners), device=owners.device) % N_FOLDS
+    part = torch.full((int(owners.max()) + 1,), -1, device=owners.device)
+    order = torch.randperm(len(owners), generator=generator)[:MAX_OWNERS].to(owners.device)
+    part[owners[order]] = torch.arange(len(order), device=owners.device) % N_FOLDS
     fold = part[rows.pairs[:, 0]]
     decoys = [
         free[torch.randperm(len(free), generator=generator)[:MAX_HELD].to(free.device)]
@@ -64,31 +66,44 @@ def hold_out(rows: Rows, generator: torch.Generator) -> HeldOut | None:
     )
 
 
+def renumber(held: HeldOut) -> tuple[Tensor, Tensor, HeldOut]:
+    """The rows of x and of y that are used, and the same with numbers among these."""
+    used = [
+        torch.unique(torch.cat([*(pairs[:, view] for pairs, _ in held.parts), held.decoys[view]]))
+        for view in (0, 1)
+    ]
+    parts = [
+        (
+            torch.stack([torch.searchsorted(used[v], pairs[:, v].contiguous()) for v in (0, 1)], 1),
+            weights,
+        )
+        for pairs, weights in held.parts
+    ]
+    decoys = [torch.searchsorted(used[view], held.decoys[view]) for view in (0, 1)]
+    return used[0], used[1], HeldOut(parts, (decoys[0], decoys[1]))
+
+
 def choose_spreads(
     x: Tensor, y: Tensor, rows: Rows, config: ClosedFormConfig, generator: torch.Generator
 ) -> Spreads:
     """How the values of both views are taken: as linear maps place held-out pairs best."""
     default = (SPREADS[0], SPREADS[0])
-    held = hold_out(rows, generator)
-    if held is None:
+    found = hold_out(rows, generator)
+    if found is None:
         return default
-    maps = [
-        {
-            spread: fit_features(view, max_rank=config.max_rank, spread=spread, generator=generator)
-            for spread in SPREADS
-        }
-        for view in (x, y)
-    ]
-    for found in maps:
-        if not found["roots"].take_root:
-            del found["plain"]
-    placed = [
-        {s: found(view) for s, found in of.items()} for of, view in zip(maps, (x, y), strict=True)
-    ]
+    used_x, used_y, held = renumber(found)
+    placed: list[dict[str, tuple[FeatureMap, Tensor]]] = [{}, {}]
+    for of, view, used in zip(placed, (x, y), (used_x, used_y), strict=True):
+        for spread in SPREADS:
+            features = fit_features(
+                view, max_rank=config.max_rank, spread=spread, generator=generator
+            )
+            if spread != "plain" or of["roots"][0].take_root:
+                of[spread] = features, features(view[used])
     errors: dict[Spreads, Tensor] = {}
-    for a, map_x in maps[0].items():
-        for b, map_y in maps[1].items():
-            part = Coordinates(map_x, map_y, placed[0][a], placed[1][b])
+    for a, (map_x, rows_x) in placed[0].items():
+        for b, (map_y, rows_y) in placed[1].items():
+            part = Coordinates(map_x, map_y, rows_x, rows_y)
             moments = [[moments_of(part, *pairs)] for pairs in held.parts]
             errors[a, b] = placing_errors([part], moments, held, config)
     return clearly_best(errors, default)
