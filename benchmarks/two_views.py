@@ -125,7 +125,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     at_hand = [name for name in DATA if name != "fashion halves" or FASHION.exists()]
     parser.add_argument("--data", nargs="*", default=at_hand, choices=DATA)
-    parser.add_argument("--shares", nargs="*", type=float, default=[0.02, 0.1, 1.0])
+    parser.add_argument("--shares", nargs="*", type=float, default=[0.1, 1.0])
     parser.add_argument("--methods", nargs="*", default=["DMAE", "DMAE, known rows", *RIVALS])
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--out", type=Path)
