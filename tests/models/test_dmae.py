@@ -146,6 +146,7 @@ def test_scores_come_in_blocks_that_agree_with_one_go(monkeypatch):
         (np.random.default_rng(0).random((12, 10_000)), np.eye(12)[:, :11], 10),
         (np.random.default_rng(0).random((9, 4)), np.random.default_rng(1).random((5, 3)), 5),
         (np.repeat(np.eye(3), 8, 0), np.repeat(np.eye(3), 8, 0)[:, :2], 16),  # repeated rows
+        (1.0 + np.eye(20)[:, 18:], np.random.default_rng(0).random((20, 4)), 16),  # two rows differ
         (1e12 * np.random.default_rng(0).random((20, 3)), 1e-12 * np.eye(20), 16),
     ],
 )  # fmt: skip

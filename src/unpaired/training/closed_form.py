@@ -28,6 +28,8 @@ LOCAL_ROUNDS = 3
 """Last rounds in which the density of pairs around two rows has a say in their score."""
 LEAST_RIDGE = 1e-6
 """In units of the total variance: single precision tells no smaller variances apart."""
+TINY = 1e-12
+"""Variance of what does not vary."""
 METRIC_RIDGE = 0.003
 """Ridge of the whitening of linear coordinates in which rows are near, of the total variance."""
 LEAST_SHARE = 0.01
@@ -199,14 +201,14 @@ def solve_maps(
     maps = []
     for part, sums in zip(coordinates, moments, strict=True):
         ridges = [
-            max(LEAST_RIDGE, ridge_of(features, n_pairs, config)) * features.total_variance + 1e-12
+            max(LEAST_RIDGE, ridge_of(features, n_pairs, config)) * features.total_variance
             for features in (part.features_x, part.features_y)
         ]
-        maps.append(canonical_maps(sums, n_pairs, ridges, config.n_components, believed))
+        maps.append(maps_from_sums(sums, n_pairs, ridges, config.n_components, believed))
     return maps
 
 
-def canonical_maps(
+def maps_from_sums(
     sums: Moments,
     n_pairs: float,
     ridges: Sequence[float | Tensor],
@@ -216,7 +218,7 @@ def canonical_maps(
     """Maps of x and of y, and their correlations, from sums over pairs; ridges are variances."""
     count = max(n_pairs, 1.0)
     white_x, white_y = (
-        inverse_factor(own / count + torch.eye(len(own), device=own.device) * ridge)
+        inverse_factor(own / count + torch.eye(len(own), device=own.device) * (ridge + TINY))
         for own, ridge in zip((sums.own_x, sums.own_y), ridges, strict=True)
     )
     left, values, right = torch.linalg.svd(

@@ -18,8 +18,8 @@ from unpaired.training.closed_form import (
     Coordinates,
     Round,
     Rows,
-    canonical_maps,
     lay_out,
+    maps_from_sums,
     metric_of,
     moments_of,
     soft_rounds,
@@ -176,7 +176,7 @@ def deepen(
     if plan is not None:
         inputs[1] = torch.cat([inputs[1], plan.apply(inputs[1][rows.free_y])])
     seen = replace(taken, x=inputs[0], y=inputs[1])
-    start_x, start_y, _ = canonical_maps(
+    start_x, start_y, _ = maps_from_sums(
         moments_of(seen, pairs, weights),
         float(weights.sum()),
         [spread**2 for spread in noise],
