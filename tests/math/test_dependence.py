@@ -6,8 +6,21 @@ import torch
 
 from unpaired.errors import InputError
 from unpaired.math.dependence import MEASURES, align_gram, cka, hsic, smi, ukta
-from unpaired.math.kernels import gaussian_gram, linear_gram
-from unpaired.math.permutations import invert, to_matrix
+from unpaired.math.kernels import gaussian_gram
+
+
+def to_matrix(perm):
+    """Pi with Pi[perm[i], i] = 1."""
+    return torch.eye(len(perm), dtype=torch.float64)[:, torch.argsort(perm)]
+
+
+def invert(perm):
+    return torch.argsort(perm)
+
+
+def linear_gram(x):
+    return x @ x.T
+
 
 # The formulas of the method with Pi written out; K, L and P are NumPy matrices.
 
@@ -69,6 +82,13 @@ def test_smi_ridge_with_pi_written_out(ridge, grams):
     gram_x, gram_y, perm = grams
     expected = written_smi(gram_x.numpy(), gram_y.numpy(), to_matrix(perm).numpy(), ridge)
     assert smi(gram_x, gram_y, perm, ratio_ridge=ridge).item() == pytest.approx(expected, rel=1e-8)
+
+
+def test_pi_has_its_ones_at_the_partners(grams):
+    perm = grams[2]
+    pi = to_matrix(perm)
+    assert pi.sum() == len(perm)
+    assert all(pi[perm[i], i] == 1 for i in range(len(perm)))
 
 
 def test_pi_points_from_x_to_its_partner_in_y(grams):

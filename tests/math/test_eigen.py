@@ -5,7 +5,7 @@ import pytest
 import torch
 from sklearn.cross_decomposition import CCA
 
-from unpaired.math.eigen import canonical_maps, inverse_sqrt
+from unpaired.math.eigen import canonical_maps_of_moments, inverse_factor, inverse_sqrt
 
 
 @pytest.fixture
@@ -19,7 +19,10 @@ def views(rng):
 
 
 def maps(x, y, ridge=1e-12, n_components=3, **options):
-    return canonical_maps(x, y, ridge_x=ridge, ridge_y=ridge, n_components=n_components, **options)
+    moments = (x.T @ x / len(x), x.T @ y / len(x), y.T @ y / len(x))
+    return canonical_maps_of_moments(
+        *moments, ridge_x=ridge, ridge_y=ridge, n_components=n_components, **options
+    )
 
 
 # Oracles
@@ -40,6 +43,19 @@ def test_inverse_sqrt_of_a_singular_matrix_leaves_its_null_space_at_zero(rng):
     half = inverse_sqrt(root @ root.T, 0.0)
     projector = root @ torch.linalg.pinv(root)
     torch.testing.assert_close(half @ (root @ root.T) @ half, projector, atol=1e-8, rtol=1e-8)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_inverse_factor_whitens_and_is_triangular(rng, dtype):
+    root = rng.normal(size=(5, 5))
+    matrix = torch.tensor(root @ root.T + 0.1 * np.eye(5), dtype=dtype)
+    white = inverse_factor(matrix)
+    assert white.dtype == dtype
+    torch.testing.assert_close(
+        white.T @ matrix @ white, torch.eye(5, dtype=dtype), atol=1e-4, rtol=0
+    )
+    assert torch.equal(white, white.triu())
+    torch.testing.assert_close(white @ white.T, torch.linalg.inv(matrix), atol=1e-3, rtol=1e-3)
 
 
 @pytest.mark.parametrize("ridge", [1e-12, 0.5])

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol
+from typing import Protocol, Self
 
 import numpy as np
 import torch
@@ -38,6 +38,8 @@ class Step:
     """Share of a correlation that is believed (``math.canonical.canonical_maps``)."""
     held: float = 0.0
     """Weight of the scores that are held through all steps."""
+    n_rows: int = 0
+    """Rows of each side, drawn at random, that the plan is made for; 0 takes all of them."""
     networks: bool = False
     """Whether networks are trained on the plan, and join the scores."""
 
@@ -53,6 +55,14 @@ class Pairs:
     free_y: Tensor
     balanced: bool = True
     """Every row of y has its share of the rows of x; not so in many-to-one."""
+
+    def draw(self, n_rows: int, rng: np.random.Generator) -> Pairs:
+        """The same known pairs with at most ``n_rows`` of the free rows of each side."""
+        free_x, free_y = (
+            free[torch.as_tensor(np.sort(rng.permutation(len(free))[:n_rows]), device=free.device)]
+            for free in (self.free_x, self.free_y)
+        )
+        return replace(self, free_x=free_x, free_y=free_y)
 
 
 def make_pairs(
@@ -100,7 +110,9 @@ class Round:
     parts: list[Part]
     """Fitted on the plan before."""
     plan: Plan
-    """Over the free rows, by the scores of the parts."""
+    """By the scores of the parts."""
+    pairs: Pairs
+    """Whose free rows the plan is over."""
     dependence: float
     """SMI of the first part where its maps are whitened; else the sum of its squared values."""
 
@@ -122,6 +134,10 @@ class Critic(Protocol):
         """Parts, and the dependence they reach; without a plan from the known pairs alone."""
         ...
 
+    def on(self, pairs: Pairs) -> Self:
+        """The same critic for plans over other free rows."""
+        ...
+
 
 def alternate(
     critic: Critic,
@@ -130,6 +146,7 @@ def alternate(
     *,
     held: Tensor | None = None,
     width: int | None = None,
+    rng: np.random.Generator | None = None,
 ) -> Iterator[Round]:
     """Maps from the plan, scores from the maps, a plan from the scores; once for each step.
 
@@ -139,16 +156,20 @@ def alternate(
         plan: To begin with; None begins from the critic's known pairs.
         held: Standardised scores (n_free_x, n_free_y) that join in with each step's weight.
         width: Directions of each part that enter the scores, all by default.
+        rng: Draws the rows of steps that take some only.
     """
+    every = critic.pairs
     for step in schedule:
         parts, dependence = critic(plan, step)
+        if step.n_rows and rng is not None:
+            critic = critic.on(every.draw(step.n_rows, rng))
         left, right = place_free(critic, parts, width)
         if held is None:
             plan = plan_of(left, right, step.temperature, balanced=critic.pairs.balanced)
         else:
             scores = standardise(left @ right.T) + step.held * held
             plan = dense_plan(scores, step.temperature, balanced=critic.pairs.balanced)
-        yield Round(step, parts, plan, dependence)
+        yield Round(step, parts, plan, critic.pairs, dependence)
 
 
 def place_free(
@@ -180,6 +201,10 @@ class CanonicalCritic:
     """Directions kept."""
     extra_ridges: Sequence[float] = ()
     """What each view adds to the ridge; nothing by default."""
+
+    def on(self, pairs: Pairs) -> Self:
+        """The same critic for plans over other free rows."""
+        return replace(self, pairs=pairs)
 
     @cached_property
     def known(self) -> list[Moments]:

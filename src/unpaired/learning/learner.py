@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Self
 
 import numpy as np
 import torch
@@ -101,6 +102,10 @@ class LearnedCritic:
     def pairs(self) -> Pairs:
         """Known pairs and free rows."""
         return self.closed.pairs
+
+    def on(self, pairs: Pairs) -> Self:
+        """The same critic for plans over other free rows."""
+        return replace(self, closed=self.closed.on(pairs))
 
     def __call__(self, plan: Plan | None, step: Step) -> tuple[list[Part], float]:
         """Parts of the closed forms, and of the networks."""
