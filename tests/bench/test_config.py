@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from unpaired.bench.cells import identity
 from unpaired.bench.config import parse_config, read_config, select
 from unpaired.bench.tables import read_published
 from unpaired.errors import DataError, InputError
@@ -51,18 +52,18 @@ def test_zero_shot_rows_and_splits_do_not_mix():
     assert cells == [("inductive", "0-50-10"), ("zero-shot", "2 unseen")]
 
 
-def test_the_file_of_a_cell_depends_on_all_that_its_result_does():
-    names = {next(parse_config(GOOD).cells()).file_name}
+def test_the_identity_of_a_cell_depends_on_all_that_its_result_does():
+    names = {identity(next(parse_config(GOOD).cells()).key)}
     for change in (
         {"data": {"source": "karpathy"}},
         {"options": {"disjoint": True}},
         {"seeds": [5]},
         {"methods": [{"name": "dmae", "params": {"n_latent": 3}}]},
     ):
-        names.add(next(parse_config({**GOOD, **change}).cells()).file_name)
+        names.add(identity(next(parse_config({**GOOD, **change}).cells()).key))
     assert len(names) == 5
     titled = next(parse_config({**GOOD, "title": "other", "note": "x"}).cells())
-    assert titled.file_name in names  # what a table is called changes no result
+    assert identity(titled.key) in names  # what a table is called changes no result
 
 
 @pytest.mark.parametrize(

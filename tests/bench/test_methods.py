@@ -20,7 +20,8 @@ def test_names_may_be_spelt_freely():
 
 
 def test_the_registry_is_asked(monkeypatch):
-    monkeypatch.setattr(registry, "methods", {"DMAE-SMI": dict, "New": list})
+    lines = {"DMAE-SMI": ("builtins:dict", ""), "New": ("builtins:list", "")}
+    monkeypatch.setattr(registry, "methods", registry.Table(lines))
     assert get_method("dmae-smi") is dict
     assert get_method("new") is list
     assert get_method("match") is not None

@@ -2,17 +2,19 @@
 
 import pytest
 
-from unpaired.bench.cells import read_folder, write_cell
+from unpaired.bench.cells import append_cell, cells_file, read_folder
 from unpaired.bench.curves import against_share, all_curves, label_share, over_iterations
+from unpaired.bench.provenance import cell_digest
 from unpaired.bench.tables import read_published, result_tables, show
 from unpaired.report.result_table import format_table
 
 
 def cell(label, setting, row, seed, metrics, heading, history=()):
-    key = {"task": heading["task"], "data": {"source": "x"}, "options": {}, "method": {},
+    method = {"name": "cca", "params": {"as": label}}
+    key = {"task": heading["task"], "data": {"source": "x"}, "options": {}, "method": method,
            "setting": setting, "row": row, "seed": seed}  # fmt: skip
     return {
-        "finished": True,
+        "digest": cell_digest(heading["task"], "cca"),
         "key": key,
         "heading": heading,
         "label": label,
@@ -60,7 +62,7 @@ t→i R@1 paper  t→i R@1 ours  t→i R@5 paper  t→i R@5 ours  CSLS i→t R@1
             –             –              –             –             –    2.0
 
 Paper: Flickr30K, VGG-19 image features, means of word2vec vectors.
-Ours: mean ± standard deviation over seeds.
+Ours: mean ± sample standard deviation over seeds.
 By hand.
 """
 
@@ -72,14 +74,24 @@ def retrieval_cells(tmp_path):
         cell("DMAE-SMI", "sup", "100%", 1, {"x->y R@1": 0.27, "csls x->y R@1": 0.33}, RETRIEVAL),
         cell("Mine", "sup", "100%", 0, {"x->y R@1": 0.9}, RETRIEVAL),
     ]
-    for i, record in enumerate(records):
-        write_cell(tmp_path / "cells" / f"{i}.json", record)
+    for record in records:
+        append_cell(cells_file(tmp_path), record)
     return tmp_path
 
 
 def test_the_table_is_the_one_made_by_hand(retrieval_cells):
     (table,) = result_tables(read_folder(retrieval_cells)[0])
     assert format_table(table, "text") == GOLDEN
+
+
+def test_stale_cells_are_marked(retrieval_cells):
+    records = read_folder(retrieval_cells)[0]
+    records[1]["digest"] = "of another day"
+    (table,) = result_tables(records)
+    rows = {row[2]: row for row in table.rows}
+    assert rows["DMAE-SMI"][3] == "2 (1 stale)"
+    assert rows["Mine"][3] == "1"
+    assert table.notes[-1].startswith("Stale: run by other code")
 
 
 def test_paper_and_ours_are_neighbours_in_every_format(retrieval_cells):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import tomllib
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
@@ -70,14 +68,6 @@ class Cell:
         """All that the result depends on, as plain values."""
         method = {"name": self.method.name, "params": self.method.params}
         return {**asdict(self), "method": method, "protocol": PROTOCOL}
-
-    @property
-    def file_name(self) -> str:
-        """A name people can read, made unique by a checksum of the key."""
-        digest = hashlib.sha256(json.dumps(self.key, sort_keys=True).encode()).hexdigest()[:10]
-        parts = (self.setting, self.row, self.method.label, f"seed{self.seed}")
-        text = "_".join("".join(c if c.isalnum() or c in "-." else "-" for c in p) for p in parts)
-        return f"{text}_{digest}.json"
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from typing import Any
 
 from unpaired._checks import check_choice
 from unpaired.bench.config import TASKS
+from unpaired.bench.provenance import is_stale
 from unpaired.types import ResultTable
 
 Entry = tuple[str, str, str]
@@ -94,8 +95,10 @@ def _table(records: list[dict[str, Any]]) -> ResultTable:
         for entry in entries
     )
     notes = [f"Paper: {paper.data}." for paper in papers]
-    notes.append("Ours: mean ± standard deviation over seeds.")
+    notes.append("Ours: mean ± sample standard deviation over seeds.")
     notes += [heading["note"]] if heading["note"] else []
+    if any(map(is_stale, records)):
+        notes.append("Stale: run by other code than today's, or nobody knows by which.")
     return ResultTable(heading["title"], tuple(header), rows, tuple(dict.fromkeys(notes)))
 
 
@@ -107,7 +110,9 @@ def _row(
     beside: set[str],
     task: str,
 ) -> tuple[str, ...]:
-    cells = [*entry, str(len(records)) if records else NOTHING]
+    n_stale = sum(map(is_stale, records))
+    seeds = f"{len(records)} ({n_stale} stale)" if n_stale else str(len(records))
+    cells = [*entry, seeds if records else NOTHING]
     for metric in metrics:
         if metric in beside:
             value = published.get(metric)
