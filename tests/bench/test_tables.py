@@ -1,12 +1,18 @@
 """Tables and curves of a results folder made by hand."""
 
+import re
+from pathlib import Path
+
+import numpy as np
 import pytest
 
 from unpaired.bench.cells import append_cell, cells_file, read_folder
 from unpaired.bench.curves import against_share, all_curves, label_share, over_iterations
 from unpaired.bench.provenance import cell_digest
-from unpaired.bench.tables import read_published, result_tables, show
+from unpaired.bench.tables import mean_and_spread, read_published, result_tables, show
 from unpaired.report.result_table import format_table
+
+ROOT = Path(__file__).parents[2]
 
 
 def cell(label, setting, row, seed, metrics, heading, history=()):
@@ -147,6 +153,22 @@ def test_two_published_tables_are_joined_and_rows_keep_the_papers_order():
     assert order == ["0-40-60", "20-0-60", "20-20-60", "40-0-60"]
     curve = over_iterations(records, "precision")
     assert curve.lines == {"DMAE-SMI inductive 0-40-60": [(0.0, 0.2, 0.0), (1.0, 0.4, 0.0)]}
+
+
+def test_the_spread_is_the_sample_standard_deviation_everywhere():
+    values = [0.2, 0.5, 0.9]
+    expected = np.std(values, ddof=1)
+    assert mean_and_spread(values, 6) == f"{np.mean(values):.6f} ± {expected:.6f}"
+    assert show(values, "foscttm", "matching") == f"{np.mean(values):.3f} ± {expected:.3f}"
+    records = [
+        cell("A", "sup", "20%", seed, {"x->y R@1": value}, {**RETRIEVAL, "published": []})
+        for seed, value in enumerate(values)
+    ]
+    ((_, _, spread),) = against_share(records, "x->y R@1").lines["A sup"]
+    assert spread == pytest.approx(expected)
+    scripts = [path.read_text() for path in (ROOT / "benchmarks").glob("*.py")]
+    assert scripts
+    assert not [text for text in scripts if re.search(r"±[^\n]*(std|stdev)\(", text)]
 
 
 def test_figures_are_shown_as_people_read_them():

@@ -6,6 +6,7 @@ import json
 import re
 import statistics
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
 from typing import Any
@@ -133,10 +134,17 @@ def show(values: list[float], metric: str, task: str) -> str:
     if not values:
         return NOTHING
     scale, digits = (1.0, 3) if metric in WHOLE_SCALE else (1.0, 2) if task == "ucl" else (100.0, 1)
-    mean = f"{scale * statistics.mean(values):.{digits}f}"
-    if len(values) == 1:
-        return mean
-    return f"{mean} ± {scale * statistics.stdev(values):.{digits}f}"
+    return mean_and_spread([scale * value for value in values], digits)
+
+
+def mean_and_spread(values: Sequence[float], digits: int = 3) -> str:
+    """Mean ± sample standard deviation (n - 1 below) as text; of one value the value alone.
+
+    >>> mean_and_spread([0.1, 0.2, 0.3])
+    '0.200 ± 0.100'
+    """
+    mean = f"{statistics.mean(values):.{digits}f}"
+    return mean if len(values) == 1 else f"{mean} ± {statistics.stdev(values):.{digits}f}"
 
 
 def metric_label(metric: str, task: str) -> str:
