@@ -73,6 +73,11 @@ By hand.
 """
 
 
+def cells(line):
+    """A line cut where two or more blanks are; rules are all alike."""
+    return [re.sub("-{3,}", "---", part) for part in re.split(r"\s{2,}", line.strip())]
+
+
 @pytest.fixture
 def retrieval_cells(tmp_path):
     records = [
@@ -87,7 +92,11 @@ def retrieval_cells(tmp_path):
 
 def test_the_table_is_the_one_made_by_hand(retrieval_cells):
     (table,) = result_tables(read_folder(retrieval_cells)[0])
-    assert format_table(table, "text") == GOLDEN
+    shown = format_table(table, "text")
+    # The layout is tabulate's: what counts is that cells and lines are those made by hand.
+    assert [cells(line) for line in shown.splitlines()] == [
+        cells(line) for line in GOLDEN.splitlines()
+    ]
 
 
 def test_stale_cells_are_marked(retrieval_cells):
@@ -102,11 +111,10 @@ def test_stale_cells_are_marked(retrieval_cells):
 
 def test_paper_and_ours_are_neighbours_in_every_format(retrieval_cells):
     (table,) = result_tables(read_folder(retrieval_cells)[0])
-    assert "| 100% | sup | DMAE-SMI | 2 | 50.1 | 26.0 ± 1.4 | 70.4 | 50.0 |" in format_table(
-        table, "markdown"
-    )
+    markdown = re.sub(" +", " ", format_table(table, "markdown"))
+    assert "| 100% | sup | DMAE-SMI | 2 | 50.1 | 26.0 ± 1.4 | 70.4 | 50.0 |" in markdown
     assert 'two rows",100%,sup,DMAE-SMI,2,50.1,26.0 ± 1.4,70.4,50.0,' in format_table(table, "csv")
-    latex = format_table(table, "latex")
+    latex = re.sub(" +", " ", format_table(table, "latex"))
     assert r"100\% & sup & DMAE-SMI & 2 & 50.1 & 26.0 $\pm$ 1.4 & 70.4 & 50.0 &" in latex
     assert r"i$\to$t R@1 paper" in latex
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -82,7 +83,7 @@ def test_a_benchmark_from_run_to_picture(place):
     assert "3 of 4 cells are finished and skipped" in again.stdout
     assert "1 cells run, 3 skipped, 0 failed" in again.stdout
     table = run("bench", "table", "out", cwd=place)
-    assert "0 pairs  semi     Mean        2  100.0 ± 0.0" in table.stdout
+    assert re.search(r"0 pairs +semi +Mean +2 +100.0 ± 0.0", table.stdout)
     written = run("bench", "table", "out", "--format", "latex", "--out", "t/table.tex", cwd=place)
     assert written.returncode == 0
     assert r"\begin{tabular}" in (place / "t" / "table.tex").read_text()
