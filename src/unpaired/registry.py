@@ -126,10 +126,6 @@ methods = Table(
             f"{_B}.wasserstein_procrustes:WassersteinProcrustes",
             "no pairs: clusters by QAP, then rotation and assignment",
         ),
-        "deep-ukta": (f"{_B}.dmae_variants:DeepUKTA", "no pairs: DMAE-uKTA, no reconstruction"),
-        "deep-smi": (f"{_B}.dmae_variants:DeepSMI", "no pairs: DMAE-SMI, no reconstruction"),
-        "dmae-ukta": (f"{_B}.dmae_variants:DMAEUKTA", "no pairs: DMAE with uKTA"),
-        "dmae-smi": (f"{_B}.dmae_variants:DMAESMI", "no pairs: DMAE with SMI"),
     }
 )
 TABLES = {"methods": methods, "solvers": solvers, "measures": measures, "datasets": datasets}

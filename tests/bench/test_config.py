@@ -39,6 +39,14 @@ def test_a_slow_method_can_be_kept_to_some_rows_and_seeds():
         parse_config({**GOOD, "methods": [{**slow, "seeds": "all"}]})
 
 
+def test_a_method_that_is_another_somewhere_has_no_cell_there():
+    twin = {"name": "mcca", "label": "MCCA", "same": {"sup": "CCA"}}
+    config = parse_config({**GOOD, "methods": [GOOD["methods"][1], twin]})
+    cells = {(c.setting, c.method.label) for c in config.cells()}
+    assert cells == {("sup", "CCA"), ("semi", "MCCA")}
+    assert config.heading["same"] == [["sup", "MCCA", "CCA"]]
+
+
 def test_zero_shot_rows_and_splits_do_not_mix():
     values = {
         **GOOD,
@@ -59,9 +67,10 @@ def test_the_identity_of_a_cell_depends_on_all_that_its_result_does():
         {"options": {"disjoint": True}},
         {"seeds": [5]},
         {"methods": [{"name": "dmae", "params": {"n_latent": 3}}]},
+        {"methods": [{"name": "dmae", "fit": {"start": "engine"}}]},
     ):
         names.add(identity(next(parse_config({**GOOD, **change}).cells()).key))
-    assert len(names) == 5
+    assert len(names) == 6
     titled = next(parse_config({**GOOD, "title": "other", "note": "x"}).cells())
     assert identity(titled.key) in names  # what a table is called changes no result
 
@@ -79,6 +88,7 @@ def test_the_identity_of_a_cell_depends_on_all_that_its_result_does():
         ({"methods": []}, "at least one table"),
         ({"methods": [{"label": "x"}]}, "must have a name"),
         ({"methods": [{"name": "x", "kwargs": {}}]}, "field of a method"),
+        ({"methods": [{"name": "x", "same": {"sup": "y"}}]}, 'Unknown label of a method .* "y"'),
     ],
 )
 def test_mistakes_are_told(change, message):

@@ -12,6 +12,7 @@ from typing import Any
 
 from unpaired import registry
 from unpaired._checks import check_choice
+from unpaired.bench.config import MethodSpec
 from unpaired.errors import InputError
 
 Maker = Callable[..., Any]
@@ -21,10 +22,20 @@ OWN = registry.Table(
     {
         "match": ("unpaired.bench.geometric:GeometricMatch", "no pairs: geometry, no networks"),
         "dmae": ("unpaired.models.dmae:DMAE", "no pairs: our learner"),
+        "classifier": (
+            "unpaired.models.classifier:UnsupervisedClassifier",
+            "no labels: our classifier",
+        ),
     }
 )
-NAMERS = ("dmae", "dmae-smi")
-"""Methods that name images as an UnsupervisedClassifier."""
+_PUBLISHED = "unpaired.models.published_dmae:PublishedDMAE"
+PUBLISHED: dict[str, dict[str, Any]] = {
+    "published-dmae-smi": {"dependence": "smi"},
+    "published-dmae-ukta": {"dependence": "ukta"},
+    "published-deep-smi": {"dependence": "smi", "reconstruction_weight": 0.0},
+    "published-deep-ukta": {"dependence": "ukta", "reconstruction_weight": 0.0},
+}
+"""The method as published under the names of the paper's tables: what each name sets."""
 
 
 def method_home(name: str) -> str:
@@ -35,7 +46,7 @@ def method_home(name: str) -> str:
     """
     if ":" in name:
         return name
-    homes = OWN.homes | registry.methods.homes
+    homes = OWN.homes | dict.fromkeys(PUBLISHED, _PUBLISHED) | registry.methods.homes
     alike = {_squash(other): other for other in homes}
     return homes[check_choice(alike.get(_squash(name), name), "method", homes)]
 
@@ -85,25 +96,26 @@ def least_pairs(name: str) -> int:
     return int(getattr(get_method(name), "least_pairs", 0))
 
 
-def make_method(name: str, params: dict[str, Any], seed: int) -> Any:
+def make_method(method: MethodSpec, seed: int, **more: Any) -> Any:
     """An unfitted estimator; the seed is given to it as ``random_state`` when it takes one.
+
+    ``more`` are parameters that the task sets where the configuration does not.
 
     Raises:
         InputError: when there is no such method, or it does not take such a parameter.
     """
-    return _call(get_method(name), name, params, seed)
+    named = PUBLISHED.get(method.name, {})
+    return _call(get_method(method.name), method.name, {**more, **named, **method.params}, seed)
 
 
-def make_classifier(name: str, params: dict[str, Any], seed: int) -> Any | None:
-    """The classifier that names images by this method, or None for a method of two views.
+def is_classifier(name: str) -> bool:
+    """Whether a method names rows by itself, with the face of UnsupervisedClassifier."""
+    return hasattr(get_method(name), "predict")
 
-    DMAE-SMI becomes an UnsupervisedClassifier, whose groups maximise a mutual information too; a
-    user's class that has a ``predict`` is taken as a classifier with the same face.
-    """
-    if _squash(name) in map(_squash, NAMERS):
-        return _call(registry.models["UnsupervisedClassifier"], name, params, seed)
-    maker = get_method(name)
-    return _call(maker, name, params, seed) if hasattr(maker, "predict") else None
+
+def knows_relation(name: str) -> bool:
+    """Whether a method can be told that many rows of x belong to one of y."""
+    return "relation" in inspect.signature(get_method(name)).parameters
 
 
 def _call(maker: Maker, name: str, params: dict[str, Any], seed: int) -> Any:

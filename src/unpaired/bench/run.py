@@ -168,13 +168,7 @@ def execute(cell: Cell, data_root: str | None, out: str) -> tuple[Cell, dict[str
         data = _load(_Frozen(cell.data), data_root, out)
         loaded = time.perf_counter()
         found = TASK_FUNCTIONS[cell.task](
-            data,
-            cell.method.name,
-            cell.method.params,
-            cell.setting,
-            cell.row,
-            cell.seed,
-            cell.options,
+            data, cell.method, cell.setting, cell.row, cell.seed, cell.options
         )
     except UnpairedError as error:
         return cell, {"error": str(error)}
@@ -184,6 +178,7 @@ def execute(cell: Cell, data_root: str | None, out: str) -> tuple[Cell, dict[str
         return cell, {"error": f"{type(error).__name__}: {error} ({where})"}
     seconds = {**found.seconds, "load": loaded - begin, "total": time.perf_counter() - begin}
     return cell, {
+        "estimator": found.estimator,
         "metrics": found.metrics,
         "sizes": found.sizes,
         "history": found.history,
