@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from unpaired.bench.cells import read_cells
-from unpaired.bench.config import MethodSpec, read_config
+from unpaired.bench.config import read_config
 from unpaired.bench.methods import PUBLISHED, is_classifier, make_method, method_home
 from unpaired.bench.namers import make_namer
 
@@ -101,7 +101,7 @@ def twins():
         by_label = {method.label: method for method in read_config(path).methods}
         for method in by_label.values():
             for setting, twin in method.same.items():
-                found[setting, method.label, twin] = method.name, by_label[twin].name
+                found[setting, method.label, twin] = method, by_label[twin]
     return found
 
 
@@ -116,7 +116,6 @@ def test_rows_that_are_called_the_same_are_the_same(key, seed):
     y = factors[owner] @ rng.standard_normal((4, 8)) + 0.3 * rng.standard_normal((120, 8))
     pairs = np.column_stack([owner, np.arange(120)])
     one, other = (
-        make_method(MethodSpec(name, name), 3).fit(x, y, pairs=pairs).score_matrix(x, y)
-        for name in twins()[key]
+        make_method(method, 3).fit(x, y, pairs=pairs).score_matrix(x, y) for method in twins()[key]
     )
     np.testing.assert_array_equal(one, other)
