@@ -22,6 +22,7 @@ import torch
 
 import unpaired
 from benchmarks import problems
+from unpaired.bench.tables import mean_and_spread
 from unpaired.evaluation.retrieval import both_ways, foscttm
 from unpaired.models.presets import PRESETS, learner_config
 from unpaired.training.closed_form import Rows, pair_weights
@@ -126,7 +127,7 @@ def summarise(records: list[dict[str, object]]) -> str:
                 for r in records
                 if r["variant"] == variant and r["data"] == data and key in r
             ]
-            cells.append(f"{np.mean(values):.3f} ± {np.std(values):.3f}" if values else "–")
+            cells.append(mean_and_spread(values) if values else "–")
         lines.append(f"| {variant} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from benchmarks import problems
+from unpaired.bench.tables import mean_and_spread
 from unpaired.evaluation.retrieval import foscttm
 from unpaired.alignment.self_learning import csls
 from unpaired.matching.views import unit_rows
@@ -60,9 +61,7 @@ def main() -> None:
         best = min(results, key=lambda name: np.mean(results[name]))
         for name, values in results.items():
             mark = "  <- best" if name == best else ""
-            print(
-                f"{n_pairs:3} pairs  {name:22} {np.mean(values):.3f} ± {np.std(values):.3f}{mark}"
-            )
+            print(f"{n_pairs:3} pairs  {name:22} {mean_and_spread(values)}{mark}")
 
 
 if __name__ == "__main__":

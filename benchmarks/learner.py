@@ -29,6 +29,7 @@ import unpaired
 from benchmarks import problems
 from unpaired._random import derive_seed
 from unpaired.bench.outcome import read_outs
+from unpaired.bench.tables import mean_and_spread
 from unpaired.evaluation.retrieval import foscttm
 from unpaired.matching import align
 from unpaired.alignment.self_learning import csls
@@ -223,7 +224,7 @@ def large(seed: int, n: int) -> Iterator[Record]:
 
 
 def summarise(records: list[Record]) -> str:
-    """A table of mean ± standard deviation over seeds."""
+    """A table of mean ± sample standard deviation over seeds."""
     groups: dict[tuple[object, ...], list[Record]] = {}
     for record in records:
         groups.setdefault((record["part"], record.get("share", ""), record["method"]), []).append(
@@ -232,7 +233,7 @@ def summarise(records: list[Record]) -> str:
     lines = []
     for key, group in groups.items():
         numbers = [
-            f"{name} {np.mean(values):.3f} ± {np.std(values):.3f}"
+            f"{name} {mean_and_spread(values)}"
             for name in group[0]
             if name not in ("part", "share", "method", "seed")
             and (values := [float(str(record[name])) for record in group])

@@ -22,6 +22,7 @@ import numpy as np
 
 from benchmarks import problems
 from benchmarks.peers import PEERS, SOLVERS, quiet
+from unpaired.bench.tables import mean_and_spread
 
 OURS = "unpaired.match"
 SIZES = (100, 300, 1000, 3000, 12_500, 25_000, 50_000, 100_000)
@@ -107,7 +108,7 @@ def summarise(rows: list[dict]) -> list[dict]:
         for metric in (*METRICS, "seconds", "peak_gib"):
             values = np.array([row[metric] for row in group if row.get(metric) is not None])
             if len(values):
-                line[metric] = f"{values.mean():.3f} ± {values.std():.3f}"
+                line[metric] = mean_and_spread(values.tolist())
                 if metric == "right":
                     line["worst right"] = f"{values.min():.3f}"
                 if metric == "foscttm":

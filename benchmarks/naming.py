@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.problems import DATA, flickr8k
+from unpaired.bench.tables import mean_and_spread
 from unpaired.demo import name_by_kmeans
 from unpaired.evaluation.classifier import oracle_accuracy
 from unpaired.naming.names import group_rows, name_classes
@@ -123,10 +124,7 @@ def main() -> None:
             print(rows[-1], flush=True)
     for setting in options.settings:
         values = [row["accuracy"] for row in rows if row["setting"] == setting]
-        print(
-            f"{setting}: {np.mean(values):.3f} ± {np.std(values):.3f}, worst {min(values):.3f}, "
-            f"bar {BARS[setting]}"
-        )
+        print(f"{setting}: {mean_and_spread(values)}, worst {min(values):.3f}, bar {BARS[setting]}")
     options.out.mkdir(parents=True, exist_ok=True)
     with (options.out / "naming.csv").open("w", newline="") as handle:
         writer = csv.DictWriter(handle, list(dict.fromkeys(k for row in rows for k in row)))

@@ -23,6 +23,7 @@ import numpy as np
 import unpaired
 from benchmarks.problems import Array, _read
 from unpaired import registry
+from unpaired.bench.tables import mean_and_spread
 from unpaired.evaluation.retrieval import foscttm
 from unpaired.alignment.self_learning import csls
 
@@ -116,7 +117,7 @@ def summarise(records: list[dict[str, object]], key: str) -> str:
             of = (data, share, method)
             same = [r for r in records if (r["data"], r["share"], r["method"]) == of]
             values = [float(str(r[key])) for r in same]
-            cells.append(f"{np.mean(values):.3f} ± {np.std(values):.3f}" if values else "–")
+            cells.append(mean_and_spread(values) if values else "–")
         lines.append(f"| {data} | {float(str(share)):.0%} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 

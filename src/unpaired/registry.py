@@ -94,11 +94,11 @@ methods = Table(
     {
         "cca": (f"{_B}.cca:CCA", "all pairs: regularised linear CCA"),
         "kcca": (f"{_B}.kcca:KernelCCA", "all pairs: Gaussian kernel CCA"),
-        "hsic-cca": (f"{_B}.hsic_cca:HsicCCA", "all pairs: linear maps by normalised HSIC"),
+        "hsic-cca": (f"{_B}.hsic_cca:HsicCCA", "all pairs: linear maps by HSIC"),
         "deep-cca": (f"{_B}.deep_cca:DeepCCA", "all pairs: networks by total correlation"),
-        "hsic-deep-cca": (f"{_B}.hsic_cca:HsicDeepCCA", "all pairs: networks by normalised HSIC"),
-        "two-way": (f"{_B}.two_way:TwoWayNets", "all pairs: bidirectional ranking loss"),
-        "revise-b": (f"{_B}.revise:ReViSE", "all pairs: autoencoders, ranking and MMD"),
+        "hsic-deep-cca": (f"{_B}.hsic_cca:HsicDeepCCA", "all pairs: networks by HSIC"),
+        "two-way": (f"{_B}.two_way:TwoWayNets", "all pairs: ranking across and within views"),
+        "revise-b": (f"{_B}.revise:ReViSE", "all pairs: autoencoders, prediction of pairs, MMD"),
         "devise": (f"{_B}.devise:DeViSE", "all pairs: hinge rank loss into the space of y"),
         "corrnet": (f"{_B}.corrnet:CorrNet", "all pairs: joint code, correlated halves"),
         "correspondence-ae": (
@@ -110,8 +110,8 @@ methods = Table(
         "procrustes": (f"{_B}.procrustes:Procrustes", "all pairs: orthogonal map"),
         "ridge": (f"{_B}.ridge:RidgeMap", "all pairs: ridge regression into the space of y"),
         "asif": (f"{_B}.asif:ASIF", "all pairs: relative representations"),
-        "mcca": (f"{_B}.mcca:MCCA", "some pairs: CCA and matching by turns"),
-        "deep-mcca": (f"{_B}.deep_mcca:DeepMCCA", "some pairs: deep CCA and matching by turns"),
+        "mcca": (f"{_B}.mcca:MCCA", "no pairs: CCA and matching by turns"),
+        "deep-mcca": (f"{_B}.deep_mcca:DeepMCCA", "no pairs: deep CCA and matching by turns"),
         "ks": (f"{_B}.kernelized_sorting:KernelizedSorting", "no pairs: kernelized sorting"),
         "convex-ks": (
             f"{_B}.convex_sorting:ConvexKernelizedSorting",
@@ -126,10 +126,6 @@ methods = Table(
             f"{_B}.wasserstein_procrustes:WassersteinProcrustes",
             "no pairs: clusters by QAP, then rotation and assignment",
         ),
-        "deep-ukta": (f"{_B}.dmae_variants:DeepUKTA", "no pairs: DMAE-uKTA, no reconstruction"),
-        "deep-smi": (f"{_B}.dmae_variants:DeepSMI", "no pairs: DMAE-SMI, no reconstruction"),
-        "dmae-ukta": (f"{_B}.dmae_variants:DMAEUKTA", "no pairs: DMAE with uKTA"),
-        "dmae-smi": (f"{_B}.dmae_variants:DMAESMI", "no pairs: DMAE with SMI"),
     }
 )
 TABLES = {"methods": methods, "solvers": solvers, "measures": measures, "datasets": datasets}

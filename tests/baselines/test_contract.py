@@ -16,8 +16,7 @@ from unpaired.registry import methods
 HAS_POT = importlib.util.find_spec("ot") is not None
 GEOMETRIC = ("ks", "convex-ks", "lsom", "gromov-wasserstein")
 PARTLY_PAIRED = ("mcca", "deep-mcca", "wasserstein-procrustes")
-DMAE_NAMES = ("deep-ukta", "deep-smi", "dmae-ukta", "dmae-smi")
-UNPAIRED = (*GEOMETRIC, *PARTLY_PAIRED, *DMAE_NAMES)
+UNPAIRED = (*GEOMETRIC, *PARTLY_PAIRED)
 PAIRED = tuple(name for name in methods if name not in UNPAIRED)
 PAPER = [
     "cca",
@@ -36,10 +35,6 @@ PAPER = [
     "lsom",
     "mcca",
     "deep-mcca",
-    "deep-ukta",
-    "deep-smi",
-    "dmae-ukta",
-    "dmae-smi",
     "infonce",
     "procrustes",
     "ridge",
@@ -52,8 +47,6 @@ PAPER = [
 def make(name, **params):
     if name == "gromov-wasserstein" and not HAS_POT:
         pytest.skip("POT is not installed")
-    if name in DMAE_NAMES:
-        params = {"n_rounds": 4, **params}
     return methods[name](random_state=0, **params)
 
 
@@ -143,7 +136,7 @@ def test_same_seed_same_bits_and_a_round_trip_through_files(name, tmp_path):
 
 
 @pytest.mark.parametrize("case", ["five pairs", "one column", "constant columns", "small batch"])
-@pytest.mark.parametrize("name", [name for name in methods if name not in DMAE_NAMES])
+@pytest.mark.parametrize("name", methods)
 def test_hard_cases_stay_finite(name, case):
     rng = np.random.default_rng(2)
     x, y = two_views(24, rng)

@@ -1,4 +1,5 @@
 import shutil
+import sys
 import textwrap
 from pathlib import Path
 
@@ -11,6 +12,7 @@ def place(tmp_path, monkeypatch):
     """A folder to work in that holds a user's own method."""
     shutil.copy(Path(__file__).with_name("toy_method.py"), tmp_path / "toy_method.py")
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delitem(sys.modules, "toy_method", raising=False)  # of another test's folder
     return tmp_path
 
 

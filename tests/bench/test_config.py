@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from unpaired.bench.cells import identity
 from unpaired.bench.config import parse_config, read_config, select
 from unpaired.bench.tables import read_published
 from unpaired.errors import DataError, InputError
@@ -38,6 +39,14 @@ def test_a_slow_method_can_be_kept_to_some_rows_and_seeds():
         parse_config({**GOOD, "methods": [{**slow, "seeds": "all"}]})
 
 
+def test_a_method_that_is_another_somewhere_has_no_cell_there():
+    twin = {"name": "mcca", "label": "MCCA", "same": {"sup": "CCA"}}
+    config = parse_config({**GOOD, "methods": [GOOD["methods"][1], twin]})
+    cells = {(c.setting, c.method.label) for c in config.cells()}
+    assert cells == {("sup", "CCA"), ("semi", "MCCA")}
+    assert config.heading["same"] == [["sup", "MCCA", "CCA"]]
+
+
 def test_zero_shot_rows_and_splits_do_not_mix():
     values = {
         **GOOD,
@@ -51,18 +60,19 @@ def test_zero_shot_rows_and_splits_do_not_mix():
     assert cells == [("inductive", "0-50-10"), ("zero-shot", "2 unseen")]
 
 
-def test_the_file_of_a_cell_depends_on_all_that_its_result_does():
-    names = {next(parse_config(GOOD).cells()).file_name}
+def test_the_identity_of_a_cell_depends_on_all_that_its_result_does():
+    names = {identity(next(parse_config(GOOD).cells()).key)}
     for change in (
         {"data": {"source": "karpathy"}},
         {"options": {"disjoint": True}},
         {"seeds": [5]},
         {"methods": [{"name": "dmae", "params": {"n_latent": 3}}]},
+        {"methods": [{"name": "dmae", "fit": {"start": "engine"}}]},
     ):
-        names.add(next(parse_config({**GOOD, **change}).cells()).file_name)
-    assert len(names) == 5
+        names.add(identity(next(parse_config({**GOOD, **change}).cells()).key))
+    assert len(names) == 6
     titled = next(parse_config({**GOOD, "title": "other", "note": "x"}).cells())
-    assert titled.file_name in names  # what a table is called changes no result
+    assert identity(titled.key) in names  # what a table is called changes no result
 
 
 @pytest.mark.parametrize(
@@ -78,6 +88,7 @@ def test_the_file_of_a_cell_depends_on_all_that_its_result_does():
         ({"methods": []}, "at least one table"),
         ({"methods": [{"label": "x"}]}, "must have a name"),
         ({"methods": [{"name": "x", "kwargs": {}}]}, "field of a method"),
+        ({"methods": [{"name": "x", "same": {"sup": "y"}}]}, 'Unknown label of a method .* "y"'),
     ],
 )
 def test_mistakes_are_told(change, message):

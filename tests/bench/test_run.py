@@ -1,12 +1,16 @@
 """Running: finished cells are skipped, damaged ones done again, failures told."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 
+from unpaired.bench import provenance
 from unpaired.bench import run as module
-from unpaired.bench.cells import is_finished, read_cell, read_folder, write_cell
+from unpaired.bench.cells import append_cell, cells_file, read_cells, read_folder, rewrite_cells
 from unpaired.bench.config import read_config
+from unpaired.bench.provenance import cell_digest, repository_state
 from unpaired.bench.run import run_bench
 from unpaired.errors import DataError, InputError
 
@@ -40,39 +44,89 @@ def bench(write_config, captions_folder, place):
     return go
 
 
-def test_every_cell_is_one_file_with_all_that_is_needed(bench, place):
+def test_every_cell_is_one_line_with_all_that_is_needed(bench, place):
     summary, lines = bench()
     assert (summary.n_run, summary.n_skipped, summary.failures) == (4, 0, ())
-    files = sorted((place / "out" / "cells").iterdir())
-    assert len(files) == 4
-    record = json.loads(files[0].read_text())
+    assert [path.name for path in (place / "out").iterdir()] == ["cells.jsonl"]
+    written = cells_file(place / "out").read_text().splitlines()
+    assert len(written) == 4
+    record = json.loads(written[0])
     assert record["key"]["seed"] in (0, 1)
     assert record["key"]["method"] == {"name": "toy_method:Ridge", "params": {}}
     assert record["heading"]["title"] == "Toy"
     assert {"fit", "score", "load", "total"} <= set(record["seconds"])
     assert {"python", "numpy", "torch", "unpaired"} <= set(record["versions"])
     assert record["metrics"]["x->y R@1"] > 0.5
+    assert record["digest"] == cell_digest("retrieval", "toy_method:Ridge")
+    code = repository_state()
+    assert (record["commit"], record["dirty"]) == (code.commit, code.dirty)
     assert lines[0].startswith("data: x (60, 6), y (180, 5)")
     assert lines[-1].startswith("[4/4] sup 100% Ridge seed 1: x->y R@1 ")
 
 
 def test_finished_cells_are_skipped_and_damaged_ones_done_again(bench, place):
     bench()
-    files = sorted((place / "out" / "cells").iterdir())
-    before = {path: path.read_bytes() for path in files}
-    files[0].write_text(files[0].read_text()[:100])  # cut off
-    files[1].write_text("{}")
-    record = json.loads(files[2].read_text())
-    files[2].write_text(json.dumps({**record, "finished": False}))
-    summary, lines = bench()
+    file = cells_file(place / "out")
+    lines = file.read_text().splitlines()
+    before = {key: record["metrics"] for key, record in read_cells(file)[0].items()}
+    lines[1], lines[2] = "{}", json.dumps({**json.loads(lines[2]), "format": 1})
+    file.write_text("\n".join([*lines[:3], lines[3][:100]]))  # the last one is cut off
+    summary, told = bench()
     assert (summary.n_run, summary.n_skipped) == (3, 1)
-    assert lines[0] == "1 of 4 cells are finished and skipped"
-    assert files[3].read_bytes() == before[files[3]]
-    again = {path: json.loads(path.read_text())["metrics"] for path in files}
-    assert again == {path: json.loads(text)["metrics"] for path, text in before.items()}
+    assert told[0] == "1 of 4 cells are finished and skipped"
+    found, damaged = read_cells(file)
+    assert {key: record["metrics"] for key, record in found.items()} == before
+    assert damaged == [2, 3, 4]
+    assert file.read_text().splitlines()[0] == lines[0]
     assert bench()[0].n_run == 0
     more = bench(CONFIG.replace("[0, 1]", "[0, 1, 2]"))[0]
     assert (more.n_run, more.n_skipped) == (2, 4)
+    rewrite_cells(file)
+    assert read_cells(file)[1] == []
+    assert len(read_cells(file)[0]) == 6
+
+
+def test_only_stale_cells_are_redone(bench, place):
+    bench(CONFIG.replace("[0, 1]", "[0]"))
+    file = cells_file(place / "out")
+    first = _records(place)
+    assert [record["key"]["row"] for record in first] == ["50%", "100%"]
+
+    def aged(record):
+        return (
+            {**record, "digest": None, "metrics": {}} if record["key"]["row"] == "50%" else record
+        )
+
+    rewrite_cells(file, aged)
+    told = bench()[1]  # the two cells of seed 1 that are absent; the stale one stays
+    assert told[0] == "2 of 4 cells are finished and skipped"
+    assert told[1].startswith("1 of them are stale")
+    assert [r["metrics"] == {} for r in _records(place)] == [True, False, False, False]
+    summary, told = bench(redo_stale=True)
+    assert (summary.n_run, summary.n_skipped) == (1, 3)
+    assert told[0] == "3 of 4 cells are not stale and skipped"
+    assert len(file.read_text().splitlines()) == 4  # the line it supersedes is gone
+    again = _records(place)
+    assert [r["metrics"] for r in again[:2]] == [r["metrics"] for r in first]
+    assert bench(redo_stale=True)[0].n_run == 0
+
+
+def test_a_method_that_was_changed_makes_its_cells_stale(bench, place):
+    bench()
+    own = place / "toy_method.py"
+    own.write_text(own.read_text().replace("strength=1e-3", "strength=1e-2"))
+    for function in (provenance.source_digest, provenance._tree, provenance._syntax):
+        function.cache_clear()
+    assert bench(redo_stale=True)[0].n_run == 4
+
+
+def test_finished_cells_take_the_names_of_the_configuration(bench, place):
+    bench()
+    text = CONFIG.replace('"Toy"', '"Renamed"').replace('label = "Ridge"', 'label = "Ridge map"')
+    assert bench(text)[0].n_run == 0
+    assert {(r["heading"]["title"], r["label"]) for r in _records(place)} == {
+        ("Renamed", "Ridge map")
+    }
 
 
 def test_a_failing_cell_is_told_and_tried_again(bench, place):
@@ -81,15 +135,14 @@ def test_a_failing_cell_is_told_and_tried_again(bench, place):
     assert (summary.n_run, len(summary.failures)) == (2, 2)
     assert "seed 1 is not liked" in summary.failures[0]
     assert any("FAILED, ZeroDivisionError: seed 1 is not liked (toy_method.py:" in x for x in lines)
-    assert len(list((place / "out" / "cells").iterdir())) == 2
+    assert len(_records(place)) == 2
     assert bench(text)[0].n_skipped == 2
 
 
 def test_processes_give_the_same_figures(bench, place):
     bench(n_jobs=2)
     found = {r["key"]["row"] + str(r["key"]["seed"]): r["metrics"] for r in _records(place)}
-    for path in (place / "out" / "cells").iterdir():
-        path.unlink()
+    cells_file(place / "out").unlink()
     bench()
     assert found == {r["key"]["row"] + str(r["key"]["seed"]): r["metrics"] for r in _records(place)}
 
@@ -125,7 +178,7 @@ def test_absent_data_is_told_before_anything_runs(bench, place, monkeypatch):
         bench(CONFIG.replace('"flickr"', '"elsewhere"'))
     with pytest.raises(InputError, match='Unknown data source "caption-npz"'):
         bench(CONFIG.replace("captions-npz", "caption-npz"))
-    assert not (place / "out" / "cells").exists()
+    assert not (place / "out").exists()
 
 
 def test_the_data_folder_may_come_from_the_environment(
@@ -140,27 +193,30 @@ def test_the_data_folder_may_come_from_the_environment(
 
 
 def test_numbers_that_are_not_finite_are_left_out(tmp_path):
-    record = {"finished": True, "key": {}, "heading": {}, "label": "", "metrics": {"a": 1.0}}
+    record = {"key": {}, "heading": {}, "label": "", "metrics": {"a": 1.0}}
     record["metrics"] |= {"b": float("nan"), "c": float("inf")}
-    write_cell(tmp_path / "cells" / "x.json", record)
-    assert read_cell(tmp_path / "cells" / "x.json")["metrics"] == {"a": 1.0}
-    (tmp_path / "cells" / "bad.json").write_text("[")
+    append_cell(tmp_path / "deeper" / "cells.jsonl", record)
+    (tmp_path / "cells.jsonl").write_text("[\n")
     records, damaged = read_folder(tmp_path)
-    assert len(records) == 1
-    assert [path.name for path in damaged] == ["bad.json"]
+    assert [found["metrics"] for found in records] == [{"a": 1.0}]
+    assert damaged == [f"{tmp_path / 'cells.jsonl'}:1"]
     with pytest.raises(DataError, match="There is no folder"):
         read_folder(tmp_path / "none")
 
 
-def test_a_cell_of_another_key_is_not_taken_for_this_one(bench, place, write_config):
-    bench()
-    cell = next(iter(read_config(write_config(CONFIG)).cells()))
-    assert is_finished(place / "out", cell)
-    path = place / "out" / "cells" / cell.file_name
-    record = json.loads(path.read_text())
-    record["key"]["seed"] = 99
-    path.write_text(json.dumps(record))
-    assert not is_finished(place / "out", cell)
+def test_several_processes_may_append_to_one_file(tmp_path):
+    script = (
+        "import sys; from pathlib import Path; from unpaired.bench.cells import append_cell\n"
+        "for i in range(40):\n"
+        "    key = {'who': sys.argv[2], 'i': i, 'filler': 'x' * 20000}\n"
+        "    record = {'key': key, 'heading': {}, 'label': '', 'metrics': {}}\n"
+        "    append_cell(Path(sys.argv[1]), record)"
+    )
+    file = tmp_path / "cells.jsonl"
+    crowd = [subprocess.Popen([sys.executable, "-c", script, str(file), who]) for who in "abc"]
+    assert [process.wait(timeout=120) for process in crowd] == [0, 0, 0]
+    records, damaged = read_cells(file)
+    assert (len(records), damaged) == (120, [])
 
 
 def _records(place):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from unpaired.bench.config import MethodSpec
 from unpaired.bench.matching import run_matching
 from unpaired.bench.namers import linear_svm
 from unpaired.bench.outcome import amount
@@ -12,7 +13,13 @@ from unpaired.datasets.prepared import load_caption_features, load_class_feature
 from unpaired.errors import InputError
 from unpaired.types import TwoViews
 
-RIDGE = "toy_method:Ridge"
+
+def by(name, fit=None, **params):
+    """The method of that name, as a configuration gives it."""
+    return MethodSpec(name, name, params, fit or {})
+
+
+RIDGE = by("toy_method:Ridge")
 
 
 @pytest.fixture
@@ -68,7 +75,7 @@ def test_first_captions(captions):
 
 
 def test_retrieval_with_all_pairs_finds_nearly_all(captions, place):
-    found = run_retrieval(captions, RIDGE, {}, "sup", "100%", 0, {})
+    found = run_retrieval(captions, RIDGE, "sup", "100%", 0, {})
     assert found.metrics["x->y R@1"] > 0.9
     assert found.metrics["csls y->x R@1"] > 0.8
     assert found.sizes == {
@@ -80,20 +87,18 @@ def test_retrieval_with_all_pairs_finds_nearly_all(captions, place):
         "test captions": 45,
     }
     assert "precision" not in found.metrics
-    again = run_retrieval(captions, RIDGE, {}, "sup", "100%", 0, {"test_captions": 1})
+    again = run_retrieval(captions, RIDGE, "sup", "100%", 0, {"test_captions": 1})
     assert again.sizes["test captions"] == 15
 
 
 def test_retrieval_semi_adds_the_unpaired_rest(captions, place):
-    found = run_retrieval(captions, "match", {}, "semi", "0%", 0, {})
+    found = run_retrieval(captions, by("match"), "semi", "0%", 0, {})
     assert found.sizes["unpaired texts"] == 40
     assert 0 <= found.metrics["precision"] <= 1
-    half = run_retrieval(captions, RIDGE, {}, "semi", "50%", 0, {"disjoint": True})
+    half = run_retrieval(captions, RIDGE, "semi", "50%", 0, {"disjoint": True})
     assert half.sizes["unpaired images"] + half.sizes["unpaired texts"] == 20
     with pytest.raises(InputError, match="needs data with splits"):
-        run_retrieval(
-            TwoViews(captions.x, captions.y, captions.truth), RIDGE, {}, "sup", "9%", 0, {}
-        )
+        run_retrieval(TwoViews(captions.x, captions.y, captions.truth), RIDGE, "sup", "9%", 0, {})
 
 
 def test_matching_measures_only_what_was_not_told(place, rng):
@@ -101,24 +106,24 @@ def test_matching_measures_only_what_was_not_told(place, rng):
     order = rng.permutation(50)
     truth = np.argsort(order)
     data = TwoViews(x, (x @ rng.normal(size=(4, 6)))[order], truth)
-    found = run_matching(data, RIDGE, {}, "sup", "20 pairs", 0, {})
+    found = run_matching(data, RIDGE, "sup", "20 pairs", 0, {})
     assert found.metrics["x->y R@1"] == 1.0
     assert found.metrics["foscttm"] == 0.0
     assert found.sizes == {"x": 50, "y": 50, "pairs": 20, "tested": 30}
     with pytest.raises(InputError, match="leaves 0 rows"):
-        run_matching(data, RIDGE, {}, "sup", "100%", 0, {})
+        run_matching(data, RIDGE, "sup", "100%", 0, {})
     blind = TwoViews(x, rng.normal(size=(50, 6)), truth)  # nothing to find: no better than chance
-    assert run_matching(blind, RIDGE, {}, "sup", "40%", 0, {}).metrics["foscttm"] > 0.3
+    assert run_matching(blind, RIDGE, "sup", "40%", 0, {}).metrics["foscttm"] > 0.3
 
 
 def test_matching_without_a_pair_and_its_curve(place, rng):
     x = rng.normal(size=(80, 5)) * np.linspace(3, 1, 5)
     rotation = np.linalg.qr(rng.normal(size=(5, 5)))[0]
     data = TwoViews(x, x @ rotation, np.arange(80))
-    found = run_matching(data, "match", {}, "semi", "0 pairs", 0, {})
+    found = run_matching(data, by("match"), "semi", "0 pairs", 0, {})
     assert found.metrics["precision"] == 1.0
     traced = run_matching(
-        data, "dmae", {"n_rounds": 2, "n_pretrain_epochs": 1}, "semi", "85%", 0, {}
+        data, by("dmae", n_rounds=2, n_pretrain_epochs=1), "semi", "85%", 0, {}
     )  # with fewer pairs the engine finds all partners at once, and there are no rounds
     assert len(traced.history) >= 2
     assert set(traced.history[0]) == {"step", "precision", "recall"}
@@ -142,7 +147,7 @@ def test_piles_of_an_lut_row(classes):
 
 @pytest.mark.parametrize("setting", ["inductive", "transductive"])
 def test_naming_by_a_method_of_two_views(classes, place, setting):
-    found = run_ucl(classes, RIDGE, {}, setting, "0.04-0.1-0.08", 0, {})
+    found = run_ucl(classes, RIDGE, setting, "0.04-0.1-0.08", 0, {})
     assert found.sizes["pile"] == (140 if setting == "inductive" else 220)
     assert found.metrics["nearest accuracy"] > 0.9
     assert found.metrics["svm embedding accuracy"] > 0.9
@@ -152,7 +157,7 @@ def test_naming_by_a_method_of_two_views(classes, place, setting):
 
 def test_naming_by_a_method_that_takes_many_images_to_one_class(classes, place):
     options = {"svm": ["embedding"], "max_test": 50}
-    found = run_ucl(classes, "mcca", {}, "inductive", "0.04-0.1-0.08", 0, options)
+    found = run_ucl(classes, by("mcca"), "inductive", "0.04-0.1-0.08", 0, options)
     assert found.sizes["test"] == 50
     assert found.metrics["nearest accuracy"] > 0.9
     assert found.metrics["precision"] > 0.9
@@ -161,8 +166,7 @@ def test_naming_by_a_method_that_takes_many_images_to_one_class(classes, place):
 def test_naming_by_the_classifier_traces_its_rounds(classes, place):
     found = run_ucl(
         classes,
-        "dmae-smi",
-        {"n_rounds": 1},
+        by("classifier", n_rounds=1),
         "inductive",
         "0.04-0.1-0.08",
         0,
@@ -174,18 +178,18 @@ def test_naming_by_the_classifier_traces_its_rounds(classes, place):
 
 
 def test_zero_shot_tests_on_classes_that_were_not_seen(classes, place):
-    found = run_ucl(classes, RIDGE, {}, "zero-shot", "2 unseen", 0, {})
+    found = run_ucl(classes, RIDGE, "zero-shot", "2 unseen", 0, {})
     assert found.sizes == {"train": 80, "test": 40, "seen": 2, "unseen": 2}
     assert found.metrics["chance"] == 0.5
     assert 0 <= found.metrics["zero-shot accuracy"] <= 1
-    deep = run_ucl(classes, "dmae", {"n_rounds": 1}, "zero-shot", "1 unseen", 0, {})
+    deep = run_ucl(classes, by("dmae", n_rounds=1), "zero-shot", "1 unseen", 0, {})
     assert deep.metrics["zero-shot accuracy"] == 1.0  # one class to choose from
     official = TwoViews(
         classes.x, classes.y, classes.truth, split=np.where(classes.truth < 2, "train", "test")
     )
     rng = np.random.default_rng(0)
     assert unseen_classes(official, "official", rng).tolist() == [2, 3]
-    assert run_ucl(official, RIDGE, {}, "zero-shot", "official", 0, {}).sizes["test"] == 120
+    assert run_ucl(official, RIDGE, "zero-shot", "official", 0, {}).sizes["test"] == 120
     with pytest.raises(InputError, match="K below 4"):
         unseen_classes(classes, "4 unseen", rng)
 

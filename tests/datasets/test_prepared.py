@@ -60,3 +60,20 @@ def test_aligned(tmp_path, rng):
         load_aligned(tmp_path / "both.npz", key_x="left")
     with pytest.raises(DataError, match="There is no file"):
         load_aligned(tmp_path / "none.npz")
+
+
+def test_images_in_one_file_are_split_by_unseen_classes(tmp_path, rng):
+    labels = np.array([0, 2, 1, 2, 0])
+    np.savez(tmp_path / "images.npz", features=rng.normal(size=(5, 3)), label=labels)
+    arrays = {
+        "name": ["a", "b", "c"],
+        "attributes": rng.normal(size=(3, 4)),
+        "predicate": list("wxyz"),
+    }
+    np.savez(tmp_path / "classes.npz", **arrays)
+    assert load_class_features(tmp_path).split is None
+    np.savez(tmp_path / "classes.npz", unseen=[False, False, True], **arrays)
+    found = load_class_features(tmp_path)
+    assert found.split.tolist() == ["train", "test", "train", "test", "train"]
+    assert found.y.shape == (3, 4)
+    np.testing.assert_array_equal(found.truth, labels)

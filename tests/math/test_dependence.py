@@ -11,7 +11,7 @@ from unpaired.math.kernels import gaussian_gram
 
 def to_matrix(perm):
     """Pi with Pi[perm[i], i] = 1."""
-    return torch.eye(len(perm), dtype=torch.float64)[:, torch.argsort(perm)]
+    return torch.eye(len(perm), dtype=torch.float64)[:, perm]
 
 
 def invert(perm):

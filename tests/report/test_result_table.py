@@ -1,11 +1,13 @@
 import csv
 import io
+import re
+from dataclasses import replace
 
 import pytest
 
 from unpaired.errors import InputError
 from unpaired.report.curves import draw_curves
-from unpaired.report.result_table import FORMATS, format_table
+from unpaired.report.result_table import FORMATS, escape_latex, format_table
 from unpaired.types import Curves, ResultTable
 
 TABLE = ResultTable(
@@ -18,15 +20,25 @@ TABLE = ResultTable(
 
 def test_text_lines_up():
     lines = format_table(TABLE).splitlines()
-    assert lines[2] == "row  setting  method        R@1"
-    assert lines[4] == "0%   semi     a_b     1.0 ± 0.1"
+    assert lines[2].split() == ["row", "setting", "method", "R@1"]
+    assert lines[4].split(maxsplit=3) == ["0%", "semi", "a_b", "1.0 ± 0.1"]
+    assert len({len(line) for line in lines[2:6]}) == 1
+    assert lines[2].index("setting") == lines[4].index("semi")
     assert lines[-1] == "A note."
 
 
-def test_markdown_escapes_bars():
-    text = format_table(TABLE, "markdown")
-    assert "| 20% | sup | c\\|d | – |" in text
-    assert "|---|---|---|---:|" in text
+def cells_of(line):
+    return [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+
+
+def test_markdown_escapes_bars_and_keeps_figures_as_they_are():
+    table = replace(TABLE, rows=(*TABLE.rows, ("1e3", "05", "x", "0.50")))
+    lines = format_table(table, "markdown").splitlines()
+    assert lines[0] == "### Title, 50% & more"
+    assert cells_of(lines[5]) == ["20%", "sup", "c\\|d", "–"]
+    assert cells_of(lines[6]) == ["1e3", "05", "x", "0.50"]
+    assert [cell[-1] == ":" for cell in cells_of(lines[3])] == [False, False, False, True]
+    assert lines[-1] == "A note."
 
 
 def test_csv_is_read_back():
@@ -38,8 +50,19 @@ def test_csv_is_read_back():
 def test_latex_escapes_what_it_must():
     text = format_table(TABLE, "latex")
     assert r"\caption{Title, 50\% \& more. A note.}" in text
-    assert r"0\% & semi & a\_b & 1.0 $\pm$ 0.1 \\" in text
+    squeezed = re.sub(r" +", " ", text)
+    assert r"0\% & semi & a\_b & 1.0 $\pm$ 0.1 \\" in squeezed
+    assert r"20\% & sup & c|d & -- \\" in squeezed
     assert r"\begin{tabular}{lllr}" in text
+    assert escape_latex("a\\b{c}~^$#→") == (
+        r"a\textbackslash{}b\{c\}\textasciitilde{}\^{}\$\#$\to$"
+    )
+
+
+def test_a_table_without_rows():
+    empty = replace(TABLE, rows=())
+    for kind in FORMATS:
+        assert "setting" in format_table(empty, kind)
 
 
 def test_unknown_formats_are_told():

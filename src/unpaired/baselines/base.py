@@ -41,7 +41,8 @@ class TwoViewMethod(SavedEstimator, ABC):
         random_state: Seed; the same seed on the same machine gives the same bits.
 
     After ``fit``: ``match_`` (a Match over the rows given; where the method infers none, the known
-    pairs and -1 elsewhere), ``history_`` (one dict per step of learning), ``seed_``.
+    pairs and -1 elsewhere), ``history_`` (one dict per step of learning), ``trace_`` (the pairs
+    (k, 2) after each round of matching; empty where the method matches nothing), ``seed_``.
     """
 
     random_state: RandomState = None
@@ -69,6 +70,7 @@ class TwoViewMethod(SavedEstimator, ABC):
             )
         self.seed_ = resolve_seed(self.random_state)
         self.history_: list[dict[str, float]] = []
+        self.trace_: list[IntArray] = []
         self._arrays: dict[str, np.ndarray] = {}
         self._values: dict[str, Any] = {}
         self._widths = (rows_x.shape[1], rows_y.shape[1])
@@ -149,6 +151,7 @@ class TwoViewMethod(SavedEstimator, ABC):
         self.seed_, self.history_ = values["seed"], values["history"]
         self._widths = (values["widths"][0], values["widths"][1])
         self._arrays, self._values = arrays, values["own"]
+        self.trace_ = []  # not saved: it can be as large as the data
         self._rebuild()
 
 

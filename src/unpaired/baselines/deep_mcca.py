@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -10,9 +11,8 @@ from unpaired._checks import check_choice, check_number
 from unpaired.baselines.base import Found
 from unpaired.baselines.deep_cca import DeepCCA
 from unpaired.baselines.mcca import RELATIONS
-from unpaired.baselines.rematch import best_pairs, partner_of, share_changed
+from unpaired.baselines.rematch import SEEDS, best_pairs, partner_of, seed_pairs, share_changed
 from unpaired.naming.smooth_space import unit_rows
-from unpaired.nets.autoencoder import pick_device
 from unpaired.types import FloatArray, IntArray
 
 
@@ -20,9 +20,12 @@ from unpaired.types import FloatArray, IntArray
 class DeepMCCA(DeepCCA):
     """MCCA with deep CCA in the place of CCA; the towers go on from round to round.
 
+    ``seeds_`` says what it began from, as in MCCA.
+
     Args:
         n_rounds: Rounds of training and matching; round r believes the share r / n_rounds.
         n_epochs_per_round: Epochs after each matching.
+        seeds: What to begin from, see MCCA.
         relation: "one-to-one" or "many-to-one".
         n_latent: See DeepCCA, as all that follow.
 
@@ -31,20 +34,31 @@ class DeepMCCA(DeepCCA):
 
     n_rounds: int = 4
     n_epochs_per_round: int = 4
+    seeds: str = "auto"
     relation: str = "one-to-one"
+
+    least_pairs: ClassVar[int] = 0
+
+    @property
+    def seeds_(self) -> str:
+        """What the first towers were trained on."""
+        self._check_fitted()
+        return str(self._values["seeds"])
 
     def _check_params(self) -> None:
         super()._check_params()
         for name in ("n_rounds", "n_epochs_per_round"):
             check_number(getattr(self, name), name, 1, integer=True)
         check_choice(self.relation, "relation", RELATIONS)
+        check_choice(self.seeds, "seeds", SEEDS)
 
     def _fit(self, x: FloatArray, y: FloatArray, known: IntArray) -> Found | None:
-        self._device = pick_device(self.device)
-        inputs = self._prepare(x, y, known)
-        self._train(inputs, known)
-        self._finish(inputs, known)
-        partner, changed = partner_of(known, len(x)), 0.0
+        pairs, self._values["seeds"] = seed_pairs(
+            x, y, known, self.seeds, self.relation, self.seed_
+        )
+        inputs = self._learn(x, y, pairs)
+        partner, changed = partner_of(pairs, len(x)), 0.0
+        self.trace_.append(pairs)
         for number in range(1, self.n_rounds + 1):
             embed_x, embed_y = unit_rows(self._map(x, 0)), unit_rows(self._map(y, 1))
             new, _ = best_pairs(embed_x, embed_y, known, self.relation)
@@ -54,7 +68,8 @@ class DeepMCCA(DeepCCA):
             pairs = np.concatenate([known, believed])
             self._train(inputs, pairs, self.n_epochs_per_round)
             self._finish(inputs, pairs)
-            matched = partner_of(np.concatenate([known, new]), len(x))
+            self.trace_.append(np.concatenate([known, new]))
+            matched = partner_of(self.trace_[-1], len(x))
             changed = share_changed(partner, matched)
             partner = matched
             self.history_[-1]["changed"] = changed

@@ -8,7 +8,7 @@ from typing import Literal
 from torch import Tensor
 
 from unpaired.baselines.towers import Batch, TowerMethod, Towers
-from unpaired.math.dependence import cka
+from unpaired.math.dependence import hsic
 from unpaired.math.kernels import gaussian_gram, rounding_floor, squared_distances
 
 
@@ -26,10 +26,11 @@ def adaptive_gram(latents: Tensor) -> Tensor:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class HsicCCA(TowerMethod):
-    """Linear maps whose images depend on each other most, by normalised HSIC, then CCA of them.
+    """Linear maps whose images depend on each other most, by HSIC, then CCA of the images.
 
     The criterion does not change when one image is rotated or mirrored, so a closed-form read-out
-    makes the two comparable. All directions are found together, from the CCA start.
+    makes the two comparable. All directions are found together. Kernels are as wide as the median
+    distance of a batch, so that scaling an image gains nothing.
 
     Args:
         n_latent: See TowerMethod, as all that follow.
@@ -45,7 +46,7 @@ class HsicCCA(TowerMethod):
             adaptive_gram(tower(rows))
             for tower, rows in zip(towers, (batch.x, batch.y), strict=True)
         )
-        return -cka(gram_x, gram_y)
+        return -hsic(gram_x, gram_y)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from unpaired.baselines.base import Found
 from unpaired.baselines.cca import CCA
 from unpaired.baselines.closed_form import PairedMaps, cca_fit, choose_ridges
 from unpaired.baselines.inputs import pair_moments
-from unpaired.baselines.rematch import best_pairs, partner_of, share_changed
+from unpaired.baselines.rematch import SEEDS, best_pairs, partner_of, seed_pairs, share_changed
 from unpaired.naming.smooth_space import unit_rows
 from unpaired.types import FloatArray, IntArray
 
@@ -23,36 +24,55 @@ class MCCA(CCA):
     """CCA on the pairs believed so far, then a matching of all other rows, by turns.
 
     Each round believes a larger share of the matching, surest pairs first, and ends by believing
-    all of it; known pairs stay. Ridges are chosen once, on the known pairs.
+    all of it; known pairs stay. Ridges are chosen once, on the pairs it begins from. The authors
+    begin from seed pairs; where fewer than two are known, here the engine's matching takes their
+    place. ``seeds_`` says which it was: "pairs", "engine" or "random".
 
     Args:
         n_rounds: Rounds of CCA and matching; round r believes the share r / n_rounds.
+        seeds: What to begin from: "auto" (the known pairs, or the engine's matching without any),
+            "engine" (known pairs and the engine's matching of the rest) or "random" (known pairs
+            and random ones).
         relation: "one-to-one" or "many-to-one".
         n_components: Dimensions of the embedding, at most.
         ridge_x: Ridge of x in units of its mean variance, or "auto".
         ridge_y: The same for y.
         power: Power of the correlations by which directions are scaled.
         n_inputs: Principal components of each view that are used, at most.
-        random_state: Seed of the held-out pairs.
+        random_state: Seed of the held-out pairs and of anything drawn.
 
     References: haghighi2008.
     """
 
     n_rounds: int = 10
+    seeds: str = "auto"
     relation: str = "one-to-one"
+
+    least_pairs: ClassVar[int] = 0
+
+    @property
+    def seeds_(self) -> str:
+        """What the first CCA was fitted to."""
+        self._check_fitted()
+        return str(self._values["seeds"])
 
     def _check_params(self) -> None:
         super()._check_params()
         check_number(self.n_rounds, "n_rounds", 1, integer=True)
         check_choice(self.relation, "relation", RELATIONS)
+        check_choice(self.seeds, "seeds", SEEDS)
 
     def _fit_maps(
         self, x: FloatArray, y: FloatArray, known: IntArray, rng: np.random.Generator
     ) -> tuple[PairedMaps, Found | None]:
         fit = cca_fit(self.n_components, self.power)
-        ridges = choose_ridges(fit, x, y, known, self.ridge_x, self.ridge_y, rng)
-        pairs, partner, changed = known, partner_of(known, len(x)), 0.0
-        maps = fit(pair_moments(x, y, known), *ridges)
+        pairs, self._values["seeds"] = seed_pairs(
+            x, y, known, self.seeds, self.relation, self.seed_
+        )
+        ridges = choose_ridges(fit, x, y, pairs, self.ridge_x, self.ridge_y, rng)
+        partner, changed = partner_of(pairs, len(x)), 0.0
+        maps = fit(pair_moments(x, y, pairs), *ridges)
+        self.trace_.append(pairs)
         for number in range(1, self.n_rounds + 1):
             embed_x, embed_y = unit_rows(x @ maps.map_x), unit_rows(y @ maps.map_y)
             new, scores = best_pairs(embed_x, embed_y, known, self.relation)
@@ -61,7 +81,8 @@ class MCCA(CCA):
             believed = new[: -(-len(new) * number // self.n_rounds)]
             pairs = np.concatenate([known, believed])
             maps = fit(pair_moments(x, y, pairs), *ridges)
-            matched = partner_of(np.concatenate([known, new]), len(x))
+            self.trace_.append(np.concatenate([known, new]))
+            matched = partner_of(self.trace_[-1], len(x))
             changed = share_changed(partner, matched)
             partner = matched
             step = {"step": float(number), "loss": -float(scores.mean()), "changed": changed}

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from unpaired.matching import match
 from unpaired.math.neighbours import top_k
 from unpaired.plans.assignment import assign, assign_sparse
 from unpaired.types import FloatArray, IntArray
 
 DENSE_ENTRIES = 4_000_000
 N_CANDIDATES = 30
+SEEDS = ("auto", "engine", "random")
+"""What a method that matches by turns may begin from."""
 
 
 def one_to_one(pairs: IntArray) -> IntArray:
@@ -59,6 +62,30 @@ def best_pairs(
     order = np.argsort(-scores, kind="stable")
     rows = rows[order]
     return np.column_stack([free_x[rows], free_y[partner[rows]]]), scores[order]
+
+
+def seed_pairs(
+    x: FloatArray, y: FloatArray, known: IntArray, seeds: str, relation: str, seed: int
+) -> tuple[IntArray, str]:
+    """The pairs (k, 2) to begin from, known ones among them, and what they came from.
+
+    "engine" adds the partners that ``unpaired.match`` finds for the free rows, "random" random
+    ones; "auto" takes the known pairs alone, or the engine's where fewer than two are known.
+    """
+    if seeds == "auto" and len(known) >= 2:
+        return known, "pairs"
+    free_x, free_y = free_rows(known, len(x), len(y), relation)
+    if seeds == "random":
+        rng = np.random.default_rng([seed, 3])
+        if relation == "many-to-one":
+            found = np.column_stack([free_x, rng.choice(free_y, len(free_x))])
+        else:
+            size = min(len(free_x), len(free_y))
+            found = np.column_stack([rng.permutation(part)[:size] for part in (free_x, free_y)])
+        return np.concatenate([known, found]).astype(np.int64), "random"
+    partner = match(x, y, known if len(known) else None, relation, seed).partner
+    rows = free_x[partner[free_x] >= 0]
+    return np.concatenate([known, np.column_stack([rows, partner[rows]])]), "engine"
 
 
 def partner_of(pairs: IntArray, n_x: int) -> IntArray:

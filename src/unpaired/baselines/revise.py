@@ -6,15 +6,16 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-from torch.nn.functional import normalize
+from torch.nn.functional import normalize, softplus
 
 from unpaired._checks import check_number
 from unpaired.baselines.autoencoders import AutoencoderMethod
 from unpaired.baselines.towers import Batch, Towers
-from unpaired.baselines.two_way import ranking_loss
 from unpaired.math.kernels import squared_distances
 
 MMD_WIDTHS = (0.25, 0.5, 1.0, 2.0)
+START_SLOPE, START_OFFSET = 10.0, -5.0
+"""Of the logistic function at first: a cosine of one half is a toss-up."""
 
 
 def mmd(z_x: Tensor, z_y: Tensor) -> Tensor:
@@ -34,17 +35,30 @@ def _mean_kernel(distances: Tensor) -> Tensor:
     return total / len(MMD_WIDTHS)
 
 
+def prediction_loss(logits: Tensor, same: Tensor) -> Tensor:
+    """The logistic loss of telling which rows belong together; pairs and strangers weigh the same.
+
+    Notation: logits (b, b), row i of x and column i of y are a pair; ``same[i, j]`` where pairs i
+    and j share a row, which are left out unless i = j.
+    """
+    strangers = ~same
+    missed = softplus(-logits.diagonal()).mean()
+    n_strangers = strangers.sum().clamp_min(1)
+    return missed + (softplus(logits) * strangers).sum() / n_strangers
+
+
 @dataclass(eq=False, repr=False, kw_only=True)
 class ReViSE(AutoencoderMethod):
-    """Two autoencoders whose codes have one distribution, and pairs ranked first; by cosine.
+    """Two autoencoders whose codes have one distribution and tell which rows belong together.
 
-    Codes are compared at unit length. Rows in no pair take part in reconstruction and in the
-    discrepancy, which makes it a semi-supervised method.
+    The paired loss is a binary prediction: belonging together is predicted from the cosine of two
+    codes by a logistic function whose slope and offset are learned; nothing is ranked. Codes are
+    compared at unit length. Rows in no pair take part in reconstruction and in the discrepancy,
+    which makes it a semi-supervised method. Their adaptation to test rows (variant c) is left out.
 
     Args:
         mmd_weight: Weight of the maximum mean discrepancy.
         reconstruction_weight: Weight of both reconstructions.
-        margin: By how much a partner's cosine must exceed a stranger's.
         n_latent: See TowerMethod, as all that follow.
 
     References: tsai2017, gretton2012.
@@ -52,24 +66,22 @@ class ReViSE(AutoencoderMethod):
 
     mmd_weight: float = 0.1
     reconstruction_weight: float = 0.1
-    margin: float = 0.2
-    n_hardest: int = 10
     n_epochs: int = 6
 
     def _check_params(self) -> None:
         super()._check_params()
         for name in ("mmd_weight", "reconstruction_weight"):
             check_number(getattr(self, name), name, 0.0)
-        check_number(self.margin, "margin", 1e-6)
-        check_number(self.n_hardest, "n_hardest", 1, integer=True)
+
+    def _extra_weights(self) -> list[Tensor]:
+        return [torch.tensor(START_SLOPE).log(), torch.tensor(START_OFFSET)]
 
     def _loss(self, towers: Towers, batch: Batch) -> Tensor:
         z_x, z_y = towers[0](batch.x), towers[1](batch.y)
         unit_x, unit_y = normalize(z_x), normalize(z_y)
-        supervised = ranking_loss(unit_x @ unit_y.T, batch.same, self.margin, self.n_hardest)
+        slope, offset = self._extra
+        paired = prediction_loss(slope.exp() * (unit_x @ unit_y.T) + offset, batch.same)
         all_x = torch.cat([unit_x, normalize(towers[0](batch.free_x))])
         all_y = torch.cat([unit_y, normalize(towers[1](batch.free_y))])
         errors = self._own_reconstruction(towers, batch, z_x, z_y)
-        return (
-            supervised + self.mmd_weight * mmd(all_x, all_y) + self.reconstruction_weight * errors
-        )
+        return paired + self.mmd_weight * mmd(all_x, all_y) + self.reconstruction_weight * errors

@@ -15,6 +15,7 @@ from unpaired.baselines.closed_form import PairedMaps, Ridge, check_ridge, fit_c
 from unpaired.baselines.linear import LinearMethod
 from unpaired.baselines.rematch import one_to_one, partner_of
 from unpaired.math.kernels import center_gram, gaussian_gram, median_bandwidth
+from unpaired.plans.assignment import assign
 from unpaired.solvers.kernelized_sorting import principal_start
 from unpaired.solvers.quadratic import Solution
 from unpaired.solvers.signatures import signature_scores
@@ -27,7 +28,8 @@ class SortingMethod(LinearMethod):
 
     Gram matrices are Gaussian with the median distance as bandwidth. Solvers of this kind take
     n^3 steps, so at most ``n_sorted`` rows of a view take part, known pairs first; the others are
-    left without a partner, and every row is embedded by the read-out.
+    left without a partner, and every row is embedded by the read-out. ``trace_`` holds the matching
+    that the best run began from, where it was one, and the one it came to.
 
     Args:
         n_sorted: Rows of each view that are matched, at most; drawn when there are more.
@@ -94,17 +96,22 @@ class SortingMethod(LinearMethod):
         rows_x, rows_y, given = self._rows(one_to_one(known), len(x), len(y), rng)
         gram_x = self._similarities(x[rows_x], "x")
         gram_y = self._similarities(y[rows_y], "y")
-        runs = [self._solve(gram_x, gram_y, start, given) for start in self._starts(gram_x, gram_y)]
+        starts = self._starts(gram_x, gram_y)
+        runs = [self._solve(gram_x, gram_y, start, given) for start in starts]
         values = [self._value(gram_x, gram_y, run) for run in runs]
-        best = runs[int(np.argmax(values))]
+        chosen = int(np.argmax(values))
+        best, begin = runs[chosen], starts[chosen]
         self.history_ = [
             {"step": float(step), "loss": -value} for step, value in enumerate(best.trace)
         ]
-        matched = np.flatnonzero(best.partner >= 0)
-        found = np.column_stack([rows_x[matched], rows_y[best.partner[matched]]])
-        pairs = np.unique(np.concatenate([known, found]), axis=0)
+        began = [] if begin is None else [assign(-begin, known=given)]
+        for partner in (*began, best.partner):
+            matched = np.flatnonzero(partner >= 0)
+            found = np.column_stack([rows_x[matched], rows_y[partner[matched]]])
+            self.trace_.append(np.concatenate([known, found]))
+        pairs = np.unique(self.trace_[-1], axis=0)
         maps = fit_cca(
             x, y, pairs, rng, ridge_x=self.ridge, ridge_y=self.ridge, n_components=self.n_components
         )
-        partner = partner_of(np.concatenate([known, found]), len(x))
+        partner = partner_of(self.trace_[-1], len(x))
         return maps, Found(partner, max(values), best.converged)

@@ -13,10 +13,24 @@ from torch import Tensor
 from unpaired._checks import check_choice, check_number
 from unpaired._random import derive_rng, derive_seed
 from unpaired.baselines.base import Found, TwoViewMethod
-from unpaired.baselines.closed_form import PairedMaps, Ridge, check_ridge, choose_ridges, fit_cca
+from unpaired.baselines.closed_form import (
+    FEW_ROWS,
+    PairedMaps,
+    Ridge,
+    check_ridge,
+    choose_ridges,
+    fit_cca,
+)
 from unpaired.baselines.closed_form import cca_fit as cca_fitter
-from unpaired.baselines.inputs import Moments, pair_moments, principal
+from unpaired.baselines.inputs import (
+    Moments,
+    hold_out,
+    mean_reciprocal_rank,
+    pair_moments,
+    principal,
+)
 from unpaired.errors import ConvergenceError
+from unpaired.naming.smooth_space import unit_rows
 from unpaired.nets.autoencoder import pick_device
 from unpaired.nets.tower import Tower, TowerConfig
 from unpaired.types import FloatArray, IntArray
@@ -50,14 +64,17 @@ class TowerMethod(TwoViewMethod):
     Inputs are principal components, divided by sqrt(variance + ridge * mean variance); the noise
     of standard deviation sqrt(ridge / (variance + ridge)) added in training is what that ridge
     means to a network. The ridges are those that CCA chooses by held-out pairs. Each tower is a
-    linear map, started at regularised CCA, plus a correction by fully connected layers with ReLU
-    that starts at zero: no method here begins below CCA. A child writes ``_loss``.
+    linear map plus a correction by fully connected layers with ReLU. Started at "cca" the map is
+    that of regularised CCA and the correction zero; started at "random" both are drawn.
+    ``start_`` says which one was taken. A child writes ``_loss``.
 
     Args:
         n_latent: Dimensions of the latents, at most; no more than the smaller view has.
         hidden: Sizes of the hidden layers of each correction; decoders mirror them.
         n_inputs: Principal components of each view that the networks see, at most.
-        start: "cca", or "random" weights.
+        start: "cca", "random" weights, or "best": both are trained on four fifths of the pairs, and
+            the one that ranks the held-out partners higher is trained anew on all (with pairs of
+            fewer than ten rows of x nothing can be held out: "cca").
         noise: Times the noise above; 0 for none.
         readout: "cosine" of the latents, or "cca": a closed-form map of them first.
         n_epochs: Passes over the pairs.
@@ -74,7 +91,7 @@ class TowerMethod(TwoViewMethod):
     n_latent: int = 256
     hidden: tuple[int, ...] = (512,)
     n_inputs: int = 384
-    start: Literal["cca", "random"] = "cca"
+    start: Literal["cca", "random", "best"] = "cca"
     noise: float = 1.0
     readout: Literal["cosine", "cca"] = "cosine"
     n_epochs: int = 10
@@ -105,6 +122,10 @@ class TowerMethod(TwoViewMethod):
         """Dimensions of the latents for views of these many inputs."""
         return min(self.n_latent, *n_inputs)
 
+    def _order(self, pairs: IntArray, rng: np.random.Generator) -> IntArray:
+        """The order in which an epoch goes through the pairs."""
+        return rng.permutation(len(pairs))
+
     def _fix_towers(self) -> None:
         """Hold back weights that must not learn."""
 
@@ -120,24 +141,60 @@ class TowerMethod(TwoViewMethod):
         for name in ("n_epochs", "least_steps"):
             check_number(getattr(self, name), name, 0, integer=True)
         check_number(self.batch_size, "batch_size", 2, integer=True)
-        check_choice(self.start, "start", ("cca", "random"))
+        check_choice(self.start, "start", ("cca", "random", "best"))
         check_choice(self.readout, "readout", ("cosine", "cca"))
         for name in ("noise", "weight_decay"):
             check_number(getattr(self, name), name, 0.0)
         check_number(self.learning_rate, "learning_rate", 1e-12)
         check_ridge(self.ridge, "ridge")
 
+    @property
+    def start_(self) -> str:
+        """Where the towers were started: "cca" or "random"."""
+        self._check_fitted()
+        return str(self._values["start"])
+
     def _fit(self, x: FloatArray, y: FloatArray, known: IntArray) -> Found | None:
-        self._device = pick_device(self.device)
-        inputs = self._prepare(x, y, known)
-        self._train(inputs, known)
-        self._finish(inputs, known)
+        self._learn(x, y, known)
         return None
+
+    def _learn(
+        self, x: FloatArray, y: FloatArray, pairs: IntArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Train the towers on ``pairs`` from the start asked for; return the inputs of all rows."""
+        self._device = pick_device(self.device)
+        inputs = self._prepare(x, y, pairs)
+        start = self._better_start(inputs, pairs) if self.start == "best" else self.start
+        self._train_from(start, inputs, pairs)
+        return inputs
+
+    def _train_from(
+        self, start: str, inputs: tuple[FloatArray, FloatArray], pairs: IntArray
+    ) -> None:
+        self.history_ = []
+        self._build(start, inputs, pairs)
+        self._train(inputs, pairs)
+        self._finish(inputs, pairs)
+        self._values["start"] = start
+
+    def _better_start(self, inputs: tuple[FloatArray, FloatArray], pairs: IntArray) -> str:
+        """The start from which held-out partners come to rank higher."""
+        if len(np.unique(pairs[:, 0])) < FEW_ROWS:
+            return "cca"
+        kept, judged = hold_out(pairs, derive_rng(self.seed_, "start"))
+        rows_x, owner = np.unique(judged[:, 0], return_inverse=True)
+        ranks = {}
+        for start in ("cca", "random"):
+            self._train_from(start, inputs, kept)
+            embed_x = unit_rows(self._read(inputs[0][rows_x], 0))
+            embed_y = unit_rows(self._read(inputs[1][judged[:, 1]], 1))
+            ranks[start] = mean_reciprocal_rank(embed_x, embed_y, owner)
+        return max(ranks, key=lambda start: ranks[start])
 
     def _prepare(
         self, x: FloatArray, y: FloatArray, known: IntArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Fit the inputs of both views and build the towers; return the inputs of all rows."""
+        """Fit what the towers see of both views and return it for all rows."""
         axes = [
             principal(rows, self.n_inputs, derive_seed(self.seed_, name))
             for name, rows in (("x", x), ("y", y))
@@ -154,8 +211,13 @@ class TowerMethod(TwoViewMethod):
             noises.append(np.sqrt(added) * scale)
             inputs.append(rows * scale)
         self._noises = tuple(self._tensor(noise) for noise in noises)
+        return inputs[0], inputs[1]
+
+    def _build(self, start: str, inputs: tuple[FloatArray, FloatArray], pairs: IntArray) -> None:
+        """Make the towers, started at the CCA of ``pairs`` or at random weights."""
         n_latent = self._latent_width((inputs[0].shape[1], inputs[1].shape[1]))
-        moments = pair_moments(inputs[0], inputs[1], known)
+        moments = pair_moments(inputs[0], inputs[1], pairs)
+        noises = [noise.cpu().numpy().astype(np.float64) for noise in self._noises]
         ridged = [np.diag(noise**2) for noise in noises]  # the ridge, as the inputs see it
         maps = self._start_maps(Moments(moments.xx + ridged[0], moments.xy, moments.yy + ridged[1]))
         towers = []
@@ -165,7 +227,7 @@ class TowerMethod(TwoViewMethod):
                 n_inputs, n_latent, tuple(self.hidden), n_inputs if self.has_decoder else 0
             )
             weights = None
-            if self.start == "cca":  # fewer directions than latents leave the rest at zero
+            if start == "cca":  # fewer directions than latents leave the rest at zero
                 weights = torch.zeros(n_inputs, n_latent)
                 width = min(n_latent, begin.shape[1])
                 weights[:, :width] = torch.as_tensor(begin[:, :width])
@@ -173,7 +235,6 @@ class TowerMethod(TwoViewMethod):
         self._towers = (towers[0].to(self._device), towers[1].to(self._device))
         self._fix_towers()
         self._extra = [p.to(self._device).requires_grad_() for p in self._extra_weights()]
-        return inputs[0], inputs[1]
 
     def _tensor(self, rows: FloatArray) -> Tensor:
         return torch.as_tensor(rows, dtype=torch.float32, device=self._device)
@@ -203,7 +264,7 @@ class TowerMethod(TwoViewMethod):
         )
         for epoch in range(n_epochs):
             losses = []
-            for part in np.array_split(rng.permutation(len(pairs)), n_batches):
+            for part in np.array_split(self._order(pairs, rng), n_batches):
                 batch = self._batch(views, pairs[part], free, rng, generator)
                 loss = self._loss(self._towers, batch)
                 losses.append(float(loss.item()))
@@ -248,7 +309,7 @@ class TowerMethod(TwoViewMethod):
         for name, tower in zip("xy", self._towers, strict=True):
             for key, tensor in tower.state_dict().items():
                 self._arrays[f"tower.{name}.{key}"] = tensor.cpu().numpy().copy()
-        self._values = {"towers": [asdict(tower.config) for tower in self._towers]}
+        self._values["towers"] = [asdict(tower.config) for tower in self._towers]
         if self.readout == "cca":
             self._fit_readout(inputs, pairs)
 
@@ -291,8 +352,13 @@ class TowerMethod(TwoViewMethod):
     def _map(self, rows: FloatArray, view: int) -> FloatArray:
         name = "xy"[view]
         inputs = (rows - self._arrays[f"centre.{name}"]) @ self._arrays[f"axes.{name}"]
+        return self._read(inputs, view)
+
+    def _read(self, inputs: FloatArray, view: int) -> FloatArray:
+        """The embedding of input rows: their latents, through the read-out where there is one."""
         latents = self._encode(inputs, view)
         if self.readout == "cca":
+            name = "xy"[view]
             latents = (latents - self._arrays[f"offset.{name}"]) @ self._arrays[f"map.{name}"]
         return latents
 

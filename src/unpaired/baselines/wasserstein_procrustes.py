@@ -30,7 +30,8 @@ class WassersteinProcrustes(Procrustes):
     Each restart clusters both views and matches the centres by quadratic assignment on their
     cosines; the cross-covariances of all restarts are averaged into the first rotation. Rounds of
     linear assignment on a batch of rows and Procrustes on its pairs refine it. Known pairs enter
-    both parts. Rows are centred and scaled to unit length (Procrustes).
+    both parts. Rows are centred and scaled to unit length (Procrustes). A round of ``trace_`` holds
+    the pairs of its batch, the last one all.
 
     Args:
         n_clusters: Clusters of each view; fewer where a view has fewer than four rows for each.
@@ -80,9 +81,12 @@ class WassersteinProcrustes(Procrustes):
             maps = orthogonal_maps(cross + self.known_weight * anchor)
             loss = -float(scores[matched, partner[matched]].mean())
             self.history_.append({"step": float(number), "loss": loss})
+            found = np.column_stack([rows_x[matched], rows_y[partner[matched]]])
+            self.trace_.append(np.concatenate([known, found]))
         embed_x, embed_y = unit_rows(x @ maps.map_x), unit_rows(y @ maps.map_y)
         new, _ = best_pairs(embed_x, embed_y, known, "one-to-one")
-        partner = partner_of(np.concatenate([known, new]), len(x))
+        self.trace_.append(np.concatenate([known, new]))
+        partner = partner_of(self.trace_[-1], len(x))
         return maps, Found(partner, float(maps.correlations.sum()))
 
     def _cluster_cross(

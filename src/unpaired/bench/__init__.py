@@ -1,1 +1,1 @@
-"""The harness: methods x label shares x seeds on a data set, one JSON file per finished cell."""
+"""The harness: methods x label shares x seeds on a data set, one line per finished cell."""

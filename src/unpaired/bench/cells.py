@@ -1,69 +1,93 @@
-"""Finished cells on disk: one JSON file each, written whole or not at all."""
+"""Finished cells on disk: one file ``cells.jsonl`` a table, one JSON object a line.
+
+One process writes: it appends each cell as one whole line as soon as it is done. A line that was
+cut off is no cell, and the next one begins on a line of its own. A cell that was run again stands
+further down; the last line of a cell counts.
+"""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from unpaired.bench.config import Cell
 from unpaired.errors import DataError
 from unpaired.types import atomic_writer
 
-FORMAT = 1
-FOLDER = "cells"
+FORMAT = 2
+FILE = "cells.jsonl"
+REQUIRED = {"key", "heading", "label", "metrics"}
+Record = dict[str, Any]
 
 
-def cell_path(out: Path, cell: Cell) -> Path:
-    """Where the result of a cell belongs."""
-    return out / FOLDER / cell.file_name
+def cells_file(out: Path) -> Path:
+    """Where the cells of a table belong."""
+    return out / FILE
 
 
-def is_finished(out: Path, cell: Cell) -> bool:
-    """Whether a whole result of exactly this cell is there; a damaged one counts as absent."""
-    record = read_cell(cell_path(out, cell))
-    return record is not None and record["key"] == json.loads(json.dumps(cell.key))
+def identity(key: dict[str, Any]) -> str:
+    """The key of a cell as one text, whatever the order of its fields."""
+    return json.dumps(key, sort_keys=True)
 
 
-def read_cell(path: Path) -> dict[str, Any] | None:
-    """The record in a file, or None when it is absent, damaged or not one."""
-    try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    whole = (
-        isinstance(record, dict)
-        and record.get("format") == FORMAT
-        and record.get("finished") is True
-        and {"key", "heading", "label", "metrics"} <= set(record)
-    )
-    return record if whole else None
+def read_cells(path: Path) -> tuple[dict[str, Record], list[int]]:
+    """Records by identity, in the order of the file, and the numbers of lines that are none."""
+    records: dict[str, Record] = {}
+    damaged = []
+    text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        record = _parsed(line)
+        if record is None:
+            damaged.append(number)
+        else:
+            records[identity(record["key"])] = record
+    return records, damaged
 
 
-def write_cell(path: Path, record: dict[str, Any]) -> None:
-    """Write a record; numbers that are not finite are left out, JSON has no word for them."""
-    with atomic_writer(path) as handle:
-        json.dump(_finite({"format": FORMAT, **record}), handle, indent=1, allow_nan=False)
-        handle.write("\n")
+def append_cell(path: Path, record: Record) -> None:
+    """Add a record at the end, by one write of one line.
+
+    Numbers that are not finite are left out, JSON has no word for them.
+    """
+    line = _line(record)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with _locked(path), open(path, "ab+") as handle:
+        if handle.tell():
+            handle.seek(-1, os.SEEK_END)
+            line = line if handle.read(1) == b"\n" else b"\n" + line
+        handle.write(line)
+        handle.flush()
+        os.fsync(handle.fileno())
 
 
-def read_folder(folder: Path) -> tuple[list[dict[str, Any]], list[Path]]:
-    """All finished records in or below ``folder``, and the files that could not be read.
+def rewrite_cells(path: Path, change: Callable[[Record], Record] = lambda record: record) -> None:
+    """Write the file anew: the last line of each cell, changed; damaged lines go."""
+    with _locked(path):
+        records = read_cells(path)[0].values()
+        with atomic_writer(path) as handle:
+            handle.write("".join(_line(change(record)).decode() for record in records))
+
+
+def read_folder(folder: Path) -> tuple[list[Record], list[str]]:
+    """All finished records in or below ``folder``, and the lines that could not be read.
 
     Raises:
         DataError: when there is no such folder or nothing finished in it.
     """
     if not folder.is_dir():
         raise DataError(f"There is no folder {folder}. Name the one given to --out.")
-    records, damaged = [], []
-    for path in _files(folder):
-        record = read_cell(path)
-        if record is None:
-            damaged.append(path)
-        else:
-            records.append(record)
+    records: list[Record] = []
+    damaged = []
+    for path in sorted(folder.rglob(FILE)):
+        found, bad = read_cells(path)
+        records += found.values()
+        damaged += [f"{path}:{number}" for number in bad]
     if not records:
         raise DataError(
             f"{folder} must hold finished cells: there is none. Run: unpaired bench TASK --config "
@@ -72,10 +96,34 @@ def read_folder(folder: Path) -> tuple[list[dict[str, Any]], list[Path]]:
     return records, damaged
 
 
-def _files(folder: Path) -> Iterator[Path]:
-    for path in sorted(folder.rglob("*.json")):
-        if path.parent.name == FOLDER and not path.name.startswith("."):
-            yield path
+def _parsed(line: str) -> Record | None:
+    try:
+        record = json.loads(line)
+    except ValueError:
+        return None
+    whole = isinstance(record, dict) and record.get("format") == FORMAT and set(record) >= REQUIRED
+    return record if whole else None
+
+
+def _line(record: Record) -> bytes:
+    text = json.dumps(_finite({**record, "format": FORMAT}), allow_nan=False, ensure_ascii=False)
+    return (text + "\n").encode()
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Keep other processes of this machine from writing the file meanwhile."""
+    try:
+        import fcntl
+    except ImportError:  # not on Windows: there one command at a time writes a table
+        yield
+        return
+    descriptor = os.open(path.parent, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _finite(value: Any) -> Any:

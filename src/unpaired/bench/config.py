@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import tomllib
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
@@ -13,8 +11,6 @@ from typing import Any
 from unpaired._checks import check_choice
 from unpaired.errors import DataError, InputError
 
-PROTOCOL = 2
-"""Part of every cell's identity: raise it when a task comes to measure something else."""
 TASKS: dict[str, tuple[str, ...]] = {
     "retrieval": ("sup", "semi"),
     "ucl": ("inductive", "transductive", "zero-shot"),
@@ -27,7 +23,7 @@ COLUMNS = {
 }
 FIELDS = {"title", "task", "rows", "settings", "seeds", "published", "columns", "note",
           "data", "options", "methods"}  # fmt: skip
-METHOD_FIELDS = {"name", "label", "params", "settings", "rows", "seeds"}
+METHOD_FIELDS = {"name", "label", "params", "fit", "settings", "rows", "seeds", "same"}
 
 
 @dataclass(frozen=True)
@@ -37,17 +33,22 @@ class MethodSpec:
     name: str
     label: str
     params: dict[str, Any] = field(default_factory=dict)
+    fit: dict[str, Any] = field(default_factory=dict)
+    """Further arguments of its ``fit``, such as a start."""
     settings: tuple[str, ...] = ()
     """The settings it takes part in; empty means all."""
     rows: tuple[str, ...] = ()
     """The rows it takes part in; empty means all. For a slow method."""
     seeds: tuple[int, ...] = ()
     """The seeds it takes part in; empty means all."""
+    same: dict[str, str] = field(default_factory=dict)
+    """Setting -> the label of a method that is the same there by construction, and run instead."""
 
     def takes_part(self, setting: str, row: str, seed: int) -> bool:
         """Whether the method has a cell there."""
         return (
-            (not self.settings or setting in self.settings)
+            setting not in self.same
+            and (not self.settings or setting in self.settings)
             and (not self.rows or row in self.rows)
             and (not self.seeds or seed in self.seeds)
         )
@@ -69,15 +70,9 @@ class Cell:
     def key(self) -> dict[str, Any]:
         """All that the result depends on, as plain values."""
         method = {"name": self.method.name, "params": self.method.params}
-        return {**asdict(self), "method": method, "protocol": PROTOCOL}
-
-    @property
-    def file_name(self) -> str:
-        """A name people can read, made unique by a checksum of the key."""
-        digest = hashlib.sha256(json.dumps(self.key, sort_keys=True).encode()).hexdigest()[:10]
-        parts = (self.setting, self.row, self.method.label, f"seed{self.seed}")
-        text = "_".join("".join(c if c.isalnum() or c in "-." else "-" for c in p) for p in parts)
-        return f"{text}_{digest}.json"
+        if self.method.fit:
+            method["fit"] = self.method.fit
+        return {**asdict(self), "method": method}
 
 
 @dataclass(frozen=True)
@@ -119,6 +114,7 @@ class BenchConfig:
             "published": list(self.published),
             "columns": list(self.columns),
             "note": self.note,
+            "same": [[s, m.label, twin] for m in self.methods for s, twin in m.same.items()],
         }
 
 
@@ -175,11 +171,14 @@ def parse_config(values: dict[str, Any], name: str = "config") -> BenchConfig:
     methods = values["methods"]
     if not isinstance(methods, list) or not methods:
         raise InputError(f"{name} must have at least one table [[methods]] with a name.")
+    found = tuple(_method(entry, name) for entry in methods)
+    for twin in {twin for method in found for twin in method.same.values()}:
+        check_choice(twin, f"label of a method in {name}:", [method.label for method in found])
     return BenchConfig(
         title=str(values.get("title", Path(name).stem)),
         task=task,
         data=dict(values["data"]),
-        methods=tuple(_method(entry, name) for entry in methods),
+        methods=found,
         rows=tuple(_texts(values["rows"], f"{name}: rows")),
         settings=settings,
         seeds=seeds,
@@ -222,9 +221,11 @@ def _method(entry: Any, name: str) -> MethodSpec:
         name=entry["name"],
         label=str(entry.get("label", entry["name"].rpartition(":")[2])),
         params=dict(entry.get("params", {})),
+        fit=dict(entry.get("fit", {})),
         settings=tuple(_texts(entry.get("settings", []), f"{name}: settings of a method")),
         rows=tuple(_texts(entry.get("rows", []), f"{name}: rows of a method")),
         seeds=_seeds(entry.get("seeds", []), f"{name}: seeds of a method"),
+        same=dict(entry.get("same", {})),
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from unpaired.bench.config import MethodSpec
 from unpaired.bench.methods import make_method
 from unpaired.bench.outcome import Outcome, amount, matching_shares, read_outs
 from unpaired.errors import InputError
@@ -20,8 +21,7 @@ from unpaired.types import TwoViews
 
 def run_matching(
     data: TwoViews,
-    name: str,
-    params: dict[str, Any],
+    method: MethodSpec,
     setting: str,
     row: str,
     seed: int,
@@ -42,13 +42,13 @@ def run_matching(
     if len(held) < 2:
         raise InputError(f'Row "{row}" leaves {len(held)} rows to test on. Tell fewer pairs.')
     seconds: dict[str, float] = {}
-    model = make_method(name, params, seed)
+    model = make_method(method, seed)
     with timed(seconds, "fit"):
         if setting == "sup":
             aligned = np.repeat(np.arange(n_known)[:, None], 2, axis=1)
-            model.fit(x[pairs[:, 0]], y[pairs[:, 1]], pairs=aligned)
+            model.fit(x[pairs[:, 0]], y[pairs[:, 1]], pairs=aligned, **method.fit)
         else:
-            model.fit(x, y, pairs=pairs if n_known else None)
+            model.fit(x, y, pairs=pairs if n_known else None, **method.fit)
     with timed(seconds, "score"):
         scores = np.asarray(model.score_matrix(x[held], y[truth[held]]))
         metrics = read_outs(scores, np.arange(len(held)))
@@ -58,4 +58,4 @@ def run_matching(
     if setting == "semi":
         shares, history = matching_shares(model, len(x), held, truth)
     sizes = {"x": len(x), "y": len(y), "pairs": n_known, "tested": len(held)}
-    return Outcome(metrics | shares, sizes, seconds, history)
+    return Outcome(type(model).__name__, metrics | shares, sizes, seconds, history)

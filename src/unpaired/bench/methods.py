@@ -3,43 +3,52 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import inspect
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from unpaired import registry
 from unpaired._checks import check_choice
+from unpaired.bench.config import MethodSpec
 from unpaired.errors import InputError
-from unpaired.matching import align
-from unpaired.models.classifier import UnsupervisedClassifier
-from unpaired.models.dmae import DMAE
-from unpaired.types import FloatArray
 
 Maker = Callable[..., Any]
 
 
-class GeometricMatch:
-    """``unpaired.match`` with the face of an estimator: no networks, one-to-one."""
+OWN = registry.Table(
+    {
+        "match": ("unpaired.bench.geometric:GeometricMatch", "no pairs: geometry, no networks"),
+        "dmae": ("unpaired.models.dmae:DMAE", "no pairs: our learner"),
+        "classifier": (
+            "unpaired.models.classifier:UnsupervisedClassifier",
+            "no labels: our classifier",
+        ),
+    }
+)
+_PUBLISHED = "unpaired.models.published_dmae:PublishedDMAE"
+PUBLISHED: dict[str, dict[str, Any]] = {
+    "published-dmae-smi": {"dependence": "smi"},
+    "published-dmae-ukta": {"dependence": "ukta"},
+    "published-deep-smi": {"dependence": "smi", "reconstruction_weight": 0.0},
+    "published-deep-ukta": {"dependence": "ukta", "reconstruction_weight": 0.0},
+}
+"""The method as published under the names of the paper's tables: what each name sets."""
 
-    def __init__(self, *, random_state: int | None = 0) -> None:
-        self.random_state = random_state
 
-    def fit(self, x: Any, y: Any, pairs: Any = None) -> Self:
-        """Match the rows of x and y."""
-        self._alignment = align(x, y, pairs, random_state=self.random_state)
-        self.match_ = self._alignment.match
-        return self
+def method_home(name: str) -> str:
+    """Where a method lives, "module:Class": by its name, or as it is for one's own.
 
-    def score_matrix(self, x: Any, y: Any) -> FloatArray:
-        """How well each row of x goes with each row of y, larger = better."""
-        return self._alignment.score_matrix(x, y)
-
-
-OWN: dict[str, Maker] = {"match": GeometricMatch, "dmae": DMAE}
-NAMERS = ("dmae", "dmae-smi")
-"""Methods that name images as an UnsupervisedClassifier."""
+    Raises:
+        InputError: when there is none of that name.
+    """
+    if ":" in name:
+        return name
+    homes = OWN.homes | dict.fromkeys(PUBLISHED, _PUBLISHED) | registry.methods.homes
+    alike = {_squash(other): other for other in homes}
+    return homes[check_choice(alike.get(_squash(name), name), "method", homes)]
 
 
 def get_method(name: str) -> Maker:
@@ -50,15 +59,8 @@ def get_method(name: str) -> Maker:
     Raises:
         InputError: when there is none.
     """
-    if ":" not in name:
-        names = [*OWN, *registry.methods]
-        alike = {_squash(other): other for other in names}
-        found = check_choice(alike.get(_squash(name), name), "method", names)
-        return OWN[found] if found in OWN else registry.methods[found]
-    module, _, attribute = name.partition(":")
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.insert(0, here)
+    module, _, attribute = method_home(name).partition(":")
+    _look_here()
     try:
         loaded = importlib.import_module(module)
     except ImportError as error:
@@ -72,30 +74,48 @@ def get_method(name: str) -> Maker:
     return maker
 
 
+def method_file(name: str) -> tuple[str, Path] | None:
+    """The module of a method and its file, without importing it; None where there is none."""
+    _look_here()
+    try:
+        module = method_home(name).partition(":")[0]
+        found = importlib.util.find_spec(module)
+    except (InputError, ImportError):
+        return None
+    return None if found is None or found.origin is None else (module, Path(found.origin))
+
+
+def _look_here() -> None:
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+
+
 def least_pairs(name: str) -> int:
     """How many known pairs a method says it cannot begin without; 0 when it says nothing."""
     return int(getattr(get_method(name), "least_pairs", 0))
 
 
-def make_method(name: str, params: dict[str, Any], seed: int) -> Any:
+def make_method(method: MethodSpec, seed: int, **more: Any) -> Any:
     """An unfitted estimator; the seed is given to it as ``random_state`` when it takes one.
+
+    ``more`` are parameters that the task sets where the configuration does not.
 
     Raises:
         InputError: when there is no such method, or it does not take such a parameter.
     """
-    return _call(get_method(name), name, params, seed)
+    named = PUBLISHED.get(method.name, {})
+    return _call(get_method(method.name), method.name, {**more, **named, **method.params}, seed)
 
 
-def make_classifier(name: str, params: dict[str, Any], seed: int) -> Any | None:
-    """The classifier that names images by this method, or None for a method of two views.
+def is_classifier(name: str) -> bool:
+    """Whether a method names rows by itself, with the face of UnsupervisedClassifier."""
+    return hasattr(get_method(name), "predict")
 
-    DMAE-SMI becomes an UnsupervisedClassifier, whose groups maximise a mutual information too; a
-    user's class that has a ``predict`` is taken as a classifier with the same face.
-    """
-    if _squash(name) in map(_squash, NAMERS):
-        return _call(UnsupervisedClassifier, name, params, seed)
-    maker = get_method(name)
-    return _call(maker, name, params, seed) if hasattr(maker, "predict") else None
+
+def knows_relation(name: str) -> bool:
+    """Whether a method can be told that many rows of x belong to one of y."""
+    return "relation" in inspect.signature(get_method(name)).parameters
 
 
 def _call(maker: Maker, name: str, params: dict[str, Any], seed: int) -> Any:

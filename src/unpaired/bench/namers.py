@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import Any, Protocol
 
 import numpy as np
 
-from unpaired.bench.methods import get_method, make_classifier, make_method
+from unpaired.bench.config import MethodSpec
+from unpaired.bench.methods import is_classifier, knows_relation, make_method
 from unpaired.errors import InputError
 from unpaired.types import FloatArray, IntArray
 
@@ -19,6 +19,8 @@ MANY_COLUMNS = 200
 class ClassNamer(Protocol):
     """What the task ucl asks of a method."""
 
+    model: Any
+    """The estimator behind it."""
     labels: IntArray
     """(n,) class of each row given to fit."""
     trace: list[IntArray]
@@ -34,26 +36,25 @@ class ClassNamer(Protocol):
         """What the method makes of rows: where an SVM on its names is trained."""
 
 
-def make_namer(name: str, params: dict[str, Any], seed: int) -> ClassNamer:
-    """The namer of a method: a classifier where there is one, else two views."""
-    classifier = make_classifier(name, params, seed)
-    if classifier is not None:
-        return _Classifier(classifier)
-    if "relation" in inspect.signature(get_method(name)).parameters:
-        params = {"relation": MANY, **params}
-    return _TwoViewNamer(make_method(name, params, seed), seed)
+def make_namer(method: MethodSpec, seed: int) -> ClassNamer:
+    """The namer of a method: a classifier where it is one, else two views."""
+    if is_classifier(method.name):
+        return _Classifier(make_method(method, seed), method.fit)
+    many = {"relation": MANY} if knows_relation(method.name) else {}
+    return _TwoViewNamer(make_method(method, seed, **many), method.fit, seed)
 
 
 class _Classifier:
     """A classifier with the face of UnsupervisedClassifier."""
 
-    def __init__(self, model: Any) -> None:
-        self.model = model
+    def __init__(self, model: Any, options: dict[str, Any]) -> None:
+        self.model, self.options = model, options
         self.trace: list[IntArray] = []
 
     def fit(self, x: FloatArray, class_vectors: FloatArray, labels: IntArray) -> None:
         """Name the rows of x."""
-        self.model.fit(x, class_vectors, labels if (labels >= 0).any() else None)
+        known = labels if (labels >= 0).any() else None
+        self.model.fit(x, class_vectors, known, **self.options)
         self.labels = np.where(labels >= 0, labels, self.model.labels_).astype(np.int64)
         rounds = getattr(self.model, "trace_", ())
         self.trace = [np.asarray(named, dtype=np.int64) for named in rounds]
@@ -71,16 +72,16 @@ class _Classifier:
 
 
 class _TwoViewNamer:
-    """A method of two views: fit on (image, vector of its class), then the nearest class.
+    """A method of two views: fit on images and class vectors, then the nearest class.
 
-    A method that knows the relation "many-to-one" is given the class vectors as they are, many
-    images to each. To any other, unlabelled images come with copies of the class vectors to be
-    matched with, equally many of each class, in random order: it is told that classes are about
-    equally frequent.
+    The class vectors are given once each, and many labelled images to each of them. A method that
+    knows the relation "many-to-one" matches the unlabelled images with these. For any other, copies
+    of the class vectors to match with are added, equally many of each class, in random order: it
+    is told that classes are about equally frequent.
     """
 
-    def __init__(self, model: Any, seed: int) -> None:
-        self.model, self.seed = model, seed
+    def __init__(self, model: Any, options: dict[str, Any], seed: int) -> None:
+        self.model, self.options, self.seed = model, options, seed
         self.trace: list[IntArray] = []
 
     def fit(self, x: FloatArray, class_vectors: FloatArray, labels: IntArray) -> None:
@@ -88,14 +89,12 @@ class _TwoViewNamer:
         rng = np.random.default_rng([self.seed, 9])
         self._vectors = class_vectors
         known, free = np.flatnonzero(labels >= 0), np.flatnonzero(labels < 0)
-        if getattr(self.model, "relation", None) == MANY:
-            y_class = np.arange(len(class_vectors))
-            pairs = np.column_stack([known, labels[known]]).astype(np.int64)
-        else:
+        y_class = np.arange(len(class_vectors))
+        if getattr(self.model, "relation", None) != MANY:
             copies = rng.permutation(np.arange(len(free)) % len(class_vectors))
-            y_class = np.concatenate([labels[known], copies]).astype(np.int64)
-            pairs = np.column_stack([known, np.arange(len(known))]).astype(np.int64)
-        self.model.fit(x, class_vectors[y_class], pairs=pairs if len(known) else None)
+            y_class = np.concatenate([y_class, copies])
+        pairs = np.column_stack([known, labels[known]]).astype(np.int64) if len(known) else None
+        self.model.fit(x, class_vectors[y_class], pairs=pairs, **self.options)
         named = self.predict(x)
         partner = getattr(getattr(self.model, "match_", None), "partner", None)
         if partner is not None and len(partner) == len(x):

@@ -20,6 +20,8 @@ from unpaired.types import FloatArray, IntArray
 class Outcome:
     """Numbers of one fit."""
 
+    estimator: str
+    """The class that was fitted."""
     metrics: dict[str, float]
     sizes: dict[str, int]
     """How many rows of each kind there were."""

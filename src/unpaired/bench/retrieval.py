@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from unpaired.bench.config import MethodSpec
 from unpaired.bench.methods import make_method
 from unpaired.bench.outcome import Outcome, amount, matching_shares, read_outs
 from unpaired.errors import InputError
@@ -22,8 +23,7 @@ from unpaired.types import FloatArray, IntArray, TwoViews
 
 def run_retrieval(
     data: TwoViews,
-    name: str,
-    params: dict[str, Any],
+    method: MethodSpec,
     setting: str,
     row: str,
     seed: int,
@@ -41,9 +41,9 @@ def run_retrieval(
         rest_x, rest_y = np.array_split(rest_x, 2)
     x_rows, texts, pairs, truth = build_training(data, known, rest_x, rest_y, rng)
     seconds: dict[str, float] = {}
-    model = make_method(name, params, seed)
+    model = make_method(method, seed)
     with timed(seconds, "fit"):
-        model.fit(data.x[x_rows], texts, pairs=pairs)
+        model.fit(data.x[x_rows], texts, pairs=pairs, **method.fit)
     test = np.flatnonzero(data.split == "test")
     captions = first_captions(data.owner, test, options.get("test_captions"))
     with timed(seconds, "score"):
@@ -59,7 +59,7 @@ def run_retrieval(
         "test images": len(test),
         "test captions": len(captions),
     }
-    return Outcome(metrics | shares, sizes, seconds, history)
+    return Outcome(type(model).__name__, metrics | shares, sizes, seconds, history)
 
 
 def build_training(

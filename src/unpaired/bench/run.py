@@ -1,4 +1,4 @@
-"""Runs the cells of a benchmark in processes; what is finished is skipped."""
+"""Runs the cells of a benchmark in processes and writes them in one; finished ones are skipped."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from unpaired.bench.cells import cell_path, is_finished, write_cell
+from unpaired.bench.cells import append_cell, cells_file, identity, read_cells, rewrite_cells
 from unpaired.bench.config import BenchConfig, Cell
 from unpaired.bench.matching import run_matching
 from unpaired.bench.methods import get_method, least_pairs
 from unpaired.bench.outcome import Outcome
+from unpaired.bench.provenance import cell_digest, is_stale, repository_state
 from unpaired.bench.retrieval import run_retrieval
 from unpaired.bench.sources import DataSource
 from unpaired.bench.tables import row_value
@@ -47,24 +48,33 @@ def run_bench(
     *,
     data_root: str | None = None,
     n_jobs: int = 1,
+    redo_stale: bool = False,
     tell: Tell = lambda line: None,
 ) -> RunSummary:
     """Run every cell that is not finished yet and say how it went.
 
-    Each cell is written to ``out``/cells by the process that ran it, as soon as it is done, so that
+    Each cell is appended to ``out``/cells.jsonl by this process as soon as it is done, so that
     stopping at any time loses at most the cells at work. A cell that fails is told and tried
-    again by the next run.
+    again by the next run. ``redo_stale`` runs those cells instead that are finished and were run
+    by other code than today's.
 
     Raises:
         InputError: when no method of the configuration is known.
         DataError: when the data cannot be read.
     """
     config = with_known_methods(config, tell)
-    cells = [cell for cell in config.cells() if _can_begin(cell)]
-    todo = [cell for cell in cells if not is_finished(out, cell)]
+    file = cells_file(out)
+    cells = {identity(cell.key): cell for cell in config.cells() if _can_begin(cell)}
+    finished = {key: value for key, value in read_cells(file)[0].items() if key in cells}
+    stale = {key for key, record in finished.items() if is_stale(record)}
+    _rename(file, config, cells, finished)
+    todo = [cells[key] for key in cells if (key in stale if redo_stale else key not in finished)]
     skipped = len(cells) - len(todo)
     if skipped:
-        tell(f"{skipped} of {len(cells)} cells are finished and skipped")
+        reason = "not stale" if redo_stale else "finished"
+        tell(f"{skipped} of {len(cells)} cells are {reason} and skipped")
+    if stale and not redo_stale:
+        tell(f"{len(stale)} of them are stale, run by other code than today's: see --redo-stale")
     if not todo:
         return RunSummary(0, skipped, ())
     begin = time.perf_counter()
@@ -73,17 +83,40 @@ def run_bench(
         f"data: x {data.x.shape}, y {data.y.shape}, read in {time.perf_counter() - begin:.1f} s; "
         f"{len(todo)} cells to run, {n_jobs} at a time"
     )
+    # The code as it is now, at the start, is what this process and its helpers run to the end.
+    code = repository_state()
+    digests = {m.name: cell_digest(config.task, m.name) for m in config.methods}
     failures = []
-    for done, (cell, record) in enumerate(_results(todo, config, out, data_root, n_jobs), 1):
+    for done, (cell, record) in enumerate(_results(todo, out, data_root, n_jobs), 1):
         where = f"{cell.setting} {cell.row} {cell.method.label} seed {cell.seed}"
         if "error" in record:
             failures.append(f"{where}: {record['error']}")
             tell(f"[{done}/{len(todo)}] {where}: FAILED, {record['error']}")
-        else:
-            figures = [(n, record["metrics"][n]) for n in config.columns if n in record["metrics"]]
-            text = ", ".join(f"{name} {value:.3f}" for name, value in figures[:3])
-            tell(f"[{done}/{len(todo)}] {where}: {text} ({record['seconds']['total']:.0f} s)")
+            continue
+        stamp = {"commit": code.commit, "dirty": code.dirty, "digest": digests[cell.method.name]}
+        names = {"heading": config.heading, "label": cell.method.label}
+        append_cell(file, {"key": cell.key, **names, **record, **stamp})
+        figures = [(n, record["metrics"][n]) for n in config.columns if n in record["metrics"]]
+        text = ", ".join(f"{name} {value:.3f}" for name, value in figures[:3])
+        tell(f"[{done}/{len(todo)}] {where}: {text} ({record['seconds']['total']:.0f} s)")
+    if redo_stale:
+        rewrite_cells(file)  # the lines that were superseded go
     return RunSummary(len(todo) - len(failures), skipped, tuple(failures))
+
+
+def _rename(
+    file: Path, config: BenchConfig, cells: dict[str, Cell], finished: dict[str, dict[str, Any]]
+) -> None:
+    """Give finished cells the heading and label that the configuration has now."""
+
+    def renamed(record: dict[str, Any]) -> dict[str, Any]:
+        cell = cells.get(identity(record["key"]))
+        if cell is None:
+            return record
+        return {**record, "heading": config.heading, "label": cell.method.label}
+
+    if any(renamed(record) != record for record in finished.values()):
+        rewrite_cells(file, renamed)
 
 
 def with_known_methods(config: BenchConfig, tell: Tell) -> BenchConfig:
@@ -107,10 +140,10 @@ def _can_begin(cell: Cell) -> bool:
 
 
 def _results(
-    todo: list[Cell], config: BenchConfig, out: Path, data_root: str | None, n_jobs: int
+    todo: list[Cell], out: Path, data_root: str | None, n_jobs: int
 ) -> Iterator[tuple[Cell, dict[str, Any]]]:
     """Cells with their records as they get done, in this process or in others."""
-    jobs = ((cell, config.heading, data_root, str(out)) for cell in todo)
+    jobs = ((cell, data_root, str(out)) for cell in todo)
     if n_jobs == 1 or len(todo) == 1:
         yield from (execute(*job) for job in jobs)
         return
@@ -118,7 +151,7 @@ def _results(
 
 
 def _parallel(
-    jobs: Iterable[tuple[Cell, dict[str, Any], str | None, str]], n_jobs: int
+    jobs: Iterable[tuple[Cell, str | None, str]], n_jobs: int
 ) -> Iterator[tuple[Cell, dict[str, Any]]]:
     from joblib import Parallel, delayed, parallel_config
 
@@ -128,22 +161,14 @@ def _parallel(
         yield from pool(delayed(execute)(*job) for job in jobs)
 
 
-def execute(
-    cell: Cell, heading: dict[str, Any], data_root: str | None, out: str
-) -> tuple[Cell, dict[str, Any]]:
-    """Run one cell, write its file, and return its record; a failure is a record with "error"."""
+def execute(cell: Cell, data_root: str | None, out: str) -> tuple[Cell, dict[str, Any]]:
+    """Run one cell and return what it measured; a failure is a record with "error"."""
     begin = time.perf_counter()
     try:
         data = _load(_Frozen(cell.data), data_root, out)
         loaded = time.perf_counter()
         found = TASK_FUNCTIONS[cell.task](
-            data,
-            cell.method.name,
-            cell.method.params,
-            cell.setting,
-            cell.row,
-            cell.seed,
-            cell.options,
+            data, cell.method, cell.setting, cell.row, cell.seed, cell.options
         )
     except UnpairedError as error:
         return cell, {"error": str(error)}
@@ -152,19 +177,14 @@ def execute(
         where = f"{Path(last.filename).name}:{last.lineno}"
         return cell, {"error": f"{type(error).__name__}: {error} ({where})"}
     seconds = {**found.seconds, "load": loaded - begin, "total": time.perf_counter() - begin}
-    record = {
-        "finished": True,
-        "key": cell.key,
-        "heading": heading,
-        "label": cell.method.label,
+    return cell, {
+        "estimator": found.estimator,
         "metrics": found.metrics,
         "sizes": found.sizes,
         "history": found.history,
         "seconds": seconds,
         "versions": package_versions(),
     }
-    write_cell(cell_path(Path(out), cell), record)
-    return cell, record
 
 
 class _Frozen(dict[str, Any]):

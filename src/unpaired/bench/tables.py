@@ -6,18 +6,22 @@ import json
 import re
 import statistics
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
 from unpaired._checks import check_choice
 from unpaired.bench.config import TASKS
+from unpaired.bench.provenance import is_stale
 from unpaired.types import ResultTable
 
 Entry = tuple[str, str, str]
 """Row, setting, method."""
 NOTHING = "–"
 WHOLE_SCALE = {"foscttm"}
+AS_PUBLISHED = ("DMAE-SMI", "DMAE-uKTA", "Deep-SMI", "Deep-uKTA")
+"""The paper's own methods. Its figures stand beside our runs of them, "Published DMAE-SMI" ..."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +41,9 @@ def read_published() -> dict[str, Published]:
     for name, values in tomllib.loads(text).items():
         metrics = tuple(values["metrics"])
         figures = {
-            (row, setting, method): dict(zip(metrics, numbers, strict=True))
+            (row, setting, f"Published {method}" if method in AS_PUBLISHED else method): dict(
+                zip(metrics, numbers, strict=True)
+            )
             for method, setting, row, *numbers in values["figures"]
         }
         tables[name] = Published(values["data"], metrics, values["percent"], figures)
@@ -50,15 +56,19 @@ def result_tables(records: list[dict[str, Any]]) -> list[ResultTable]:
 
 
 def group_records(records: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
-    """Records of one title, task, data set and options together."""
-    groups: dict[str, list[dict[str, Any]]] = {}
+    """Records of one title, task, data set and options together.
+
+    Of several cells of one row, setting, label and seed, as when a parameter was changed, the last
+    counts.
+    """
+    groups: dict[str, dict[tuple[Entry, int], dict[str, Any]]] = {}
     for record in records:
         key = record["key"]
         name = json.dumps(
             [record["heading"]["title"], key["task"], key["data"], key["options"]], sort_keys=True
         )
-        groups.setdefault(name, []).append(record)
-    return [groups[name] for name in sorted(groups)]
+        groups.setdefault(name, {})[entry_of(record), key["seed"]] = record
+    return [list(groups[name].values()) for name in sorted(groups)]
 
 
 def entry_of(record: dict[str, Any]) -> Entry:
@@ -80,6 +90,7 @@ def _table(records: list[dict[str, Any]]) -> ResultTable:
     ours: dict[Entry, list[dict[str, Any]]] = {}
     for record in records:
         ours.setdefault(entry_of(record), []).append(record)
+    twins = _twins(heading, ours)
     measured = {metric for record in records for metric in record["metrics"]}
     beside = {name for paper in papers for name in paper.metrics}
     metrics = [name for name in heading["columns"] if name in measured | beside]
@@ -88,15 +99,30 @@ def _table(records: list[dict[str, Any]]) -> ResultTable:
         label = metric_label(metric, task)
         header += [f"{label} paper", f"{label} ours"] if metric in beside else [label]
     header.append("fit s")
-    entries = sorted(set(theirs) | set(ours), key=lambda e: _order(e, task, list(theirs)))
-    rows = tuple(
-        _row(entry, ours.get(entry, []), theirs.get(entry, {}), metrics, beside, task)
-        for entry in entries
-    )
+    entries = sorted({*theirs, *ours, *twins}, key=lambda e: _order(e, task, list(theirs)))
+    rows = []
+    for entry in entries:
+        own = ours.get(twins.get(entry, entry), [])
+        row = _row(entry, own, theirs.get(entry, {}), metrics, beside, task)
+        rows.append((*row[:3], f"= {twins[entry][2]}", *row[4:]) if entry in twins else row)
     notes = [f"Paper: {paper.data}." for paper in papers]
-    notes.append("Ours: mean ± standard deviation over seeds.")
+    notes.append("Ours: mean ± sample standard deviation over seeds.")
     notes += [heading["note"]] if heading["note"] else []
-    return ResultTable(heading["title"], tuple(header), rows, tuple(dict.fromkeys(notes)))
+    if any(map(is_stale, records)):
+        notes.append("Stale: run by other code than today's, or nobody knows by which.")
+    if twins:
+        notes.append('"= NAME": the same as that method by construction, and not run again.')
+    return ResultTable(heading["title"], tuple(header), tuple(rows), tuple(dict.fromkeys(notes)))
+
+
+def _twins(heading: dict[str, Any], ours: dict[Entry, list[dict[str, Any]]]) -> dict[Entry, Entry]:
+    """Entries that are the same as another by construction -> that other one."""
+    return {
+        (row, setting, label): (row, setting, twin)
+        for row, setting, method in ours
+        for where, label, twin in heading.get("same", [])
+        if (where, twin) == (setting, method) and (row, setting, label) not in ours
+    }
 
 
 def _row(
@@ -107,7 +133,9 @@ def _row(
     beside: set[str],
     task: str,
 ) -> tuple[str, ...]:
-    cells = [*entry, str(len(records)) if records else NOTHING]
+    n_stale = sum(map(is_stale, records))
+    seeds = f"{len(records)} ({n_stale} stale)" if n_stale else str(len(records))
+    cells = [*entry, seeds if records else NOTHING]
     for metric in metrics:
         if metric in beside:
             value = published.get(metric)
@@ -128,10 +156,17 @@ def show(values: list[float], metric: str, task: str) -> str:
     if not values:
         return NOTHING
     scale, digits = (1.0, 3) if metric in WHOLE_SCALE else (1.0, 2) if task == "ucl" else (100.0, 1)
-    mean = f"{scale * statistics.mean(values):.{digits}f}"
-    if len(values) == 1:
-        return mean
-    return f"{mean} ± {scale * statistics.stdev(values):.{digits}f}"
+    return mean_and_spread([scale * value for value in values], digits)
+
+
+def mean_and_spread(values: Sequence[float], digits: int = 3) -> str:
+    """Mean ± sample standard deviation (n - 1 below) as text; of one value the value alone.
+
+    >>> mean_and_spread([0.1, 0.2, 0.3])
+    '0.200 ± 0.100'
+    """
+    mean = f"{statistics.mean(values):.{digits}f}"
+    return mean if len(values) == 1 else f"{mean} ± {statistics.stdev(values):.{digits}f}"
 
 
 def metric_label(metric: str, task: str) -> str:

@@ -19,8 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from unpaired.bench.methods import make_classifier, make_method
-from unpaired.bench.namers import ClassNamer, linear_svm, make_namer
+from unpaired.bench.config import MethodSpec
+from unpaired.bench.methods import knows_relation, make_method
+from unpaired.bench.namers import MANY, ClassNamer, linear_svm, make_namer
 from unpaired.bench.outcome import Outcome
 from unpaired.errors import InputError
 from unpaired.evaluation.classifier import classifier_scores
@@ -41,8 +42,7 @@ class Piles:
 
 def run_ucl(
     data: TwoViews,
-    name: str,
-    params: dict[str, Any],
+    method: MethodSpec,
     setting: str,
     row: str,
     seed: int,
@@ -50,7 +50,7 @@ def run_ucl(
 ) -> Outcome:
     """Fit one method on a pile of images and measure the names it gives."""
     if setting == "zero-shot":
-        return run_zero_shot(data, name, params, row, seed, options)
+        return run_zero_shot(data, method, row, seed, options)
     rng = np.random.default_rng([seed, 6])
     piles = draw_piles(data, row, rng, options)
     parts = [piles.labelled, piles.unlabelled]
@@ -59,7 +59,7 @@ def run_ucl(
     pile = rng.permutation(np.concatenate(parts))
     labels = np.where(np.isin(pile, piles.labelled), data.truth[pile], -1).astype(np.int64)
     seconds: dict[str, float] = {}
-    namer = make_namer(name, params, seed)
+    namer = make_namer(method, seed)
     with timed(seconds, "fit"):
         namer.fit(data.x[pile], data.y, labels)
     n_classes = len(data.y)
@@ -83,7 +83,7 @@ def run_ucl(
         "pile": len(pile),
         "classes": n_classes,
     }
-    return Outcome(metrics, sizes, seconds, history)
+    return Outcome(type(namer.model).__name__, metrics, sizes, seconds, history)
 
 
 def _test_metrics(
@@ -145,14 +145,14 @@ def draw_piles(
 
 def run_zero_shot(
     data: TwoViews,
-    name: str,
-    params: dict[str, Any],
+    method: MethodSpec,
     row: str,
     seed: int,
     options: dict[str, Any],
 ) -> Outcome:
     """Fit on labelled images of seen classes, name images of unseen ones by their vectors.
 
+    Every method gets the vectors of the seen classes once each, and many images to each of them.
     Option ``max_train`` draws so many training images, at most.
     """
     rng = np.random.default_rng([seed, 8])
@@ -169,15 +169,11 @@ def run_zero_shot(
             f'Row "{row}" leaves {len(train)} images to train on, {len(test)} to test.'
         )
     seconds: dict[str, float] = {}
-    x, labels = data.x[train], data.truth[train]
+    pairs = np.column_stack([np.arange(len(train)), np.searchsorted(seen, data.truth[train])])
+    many = {"relation": MANY} if knows_relation(method.name) else {}
+    model = make_method(method, seed, **many)
     with timed(seconds, "fit"):
-        if make_classifier(name, params, seed) is not None:  # DMAE: many images to one class
-            model = make_method(name, {**params, "relation": "many-to-one"}, seed)
-            pairs = np.column_stack([np.arange(len(x)), np.searchsorted(seen, labels)])
-            model.fit(x, data.y[seen], pairs=pairs)
-        else:
-            model = make_method(name, params, seed)
-            model.fit(x, data.y[labels], pairs=np.repeat(np.arange(len(x))[:, None], 2, axis=1))
+        model.fit(data.x[train], data.y[seen], pairs=pairs, **method.fit)
     with timed(seconds, "score"):
         scores: FloatArray = np.asarray(model.score_matrix(data.x[test], data.y))
     truth = data.truth[test]
@@ -189,7 +185,7 @@ def run_zero_shot(
         "chance": 1.0 / len(unseen),
     }
     sizes = {"train": len(train), "test": len(test), "seen": len(seen), "unseen": len(unseen)}
-    return Outcome(metrics, sizes, seconds)
+    return Outcome(type(model).__name__, metrics, sizes, seconds)
 
 
 def unseen_classes(data: TwoViews, row: str, rng: np.random.Generator) -> IntArray:

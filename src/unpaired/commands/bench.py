@@ -29,6 +29,10 @@ Methods = Annotated[
 Seeds = Annotated[
     str | None, typer.Option("--seeds", help="Instead of the configuration's, such as 0,1,2.")
 ]
+Redo = Annotated[
+    bool,
+    typer.Option("--redo-stale", help="Run again just the cells that other code than today's ran."),
+]
 Results = Annotated[Path, typer.Argument(help="Folder with results, or one above several.")]
 
 
@@ -40,9 +44,10 @@ def retrieval(
     jobs: Jobs = 1,
     methods: Methods = None,
     seeds: Seeds = None,
+    redo_stale: Redo = False,
 ) -> None:
     """Images and captions with some pairs known: recall at 1 and 5, both ways."""
-    _run("retrieval", config, out, data, jobs, methods, seeds)
+    _run("retrieval", config, out, data, jobs, methods, seeds, redo_stale)
 
 
 @app.command()
@@ -53,9 +58,10 @@ def ucl(
     jobs: Jobs = 1,
     methods: Methods = None,
     seeds: Seeds = None,
+    redo_stale: Redo = False,
 ) -> None:
     """Unsupervised classifier learning: name images with no, some or all labels."""
-    _run("ucl", config, out, data, jobs, methods, seeds)
+    _run("ucl", config, out, data, jobs, methods, seeds, redo_stale)
 
 
 @app.command()
@@ -66,9 +72,10 @@ def matching(
     jobs: Jobs = 1,
     methods: Methods = None,
     seeds: Seeds = None,
+    redo_stale: Redo = False,
 ) -> None:
     """Two sets of rows that belong together one to one: P@1, FOSCTTM, precision."""
-    _run("matching", config, out, data, jobs, methods, seeds)
+    _run("matching", config, out, data, jobs, methods, seeds, redo_stale)
 
 
 @app.command()
@@ -87,8 +94,8 @@ def table(
 
     records, damaged = read_folder(results)
     text = "\n".join(format_table(made, kind) for made in result_tables(records))
-    for path in damaged:
-        typer.echo(f"left out, not a finished cell: {path}", err=True)
+    for line in damaged:
+        typer.echo(f"left out, not a finished cell: {line}", err=True)
     if out is None:
         typer.echo(text, nl=False)
         return
@@ -128,6 +135,7 @@ def _run(
     jobs: int,
     methods: str | None,
     seeds: str | None,
+    redo_stale: bool,
 ) -> None:
     from unpaired.bench.config import read_config, select
     from unpaired.errors import InputError
@@ -144,7 +152,9 @@ def _run(
 
     root = None if data is None else str(data)
     try:
-        summary = run_bench(chosen, folder, data_root=root, n_jobs=jobs, tell=typer.echo)
+        summary = run_bench(
+            chosen, folder, data_root=root, n_jobs=jobs, redo_stale=redo_stale, tell=typer.echo
+        )
     except KeyboardInterrupt:
         typer.echo(
             f"unpaired: stopped; finished cells are kept in {folder}. The same command goes on.",

@@ -2,8 +2,8 @@
 
 - captions: ``images.npz`` (``features``, ``split``, perhaps ``name``) and ``captions.npz``
   (``features``, ``image`` = row of the image, perhaps ``text``);
-- classes: ``train.npz`` and ``test.npz`` (``features``, ``label``) and ``classes.npz`` (``name``
-  and one or more arrays of class vectors);
+- classes: ``train.npz`` and ``test.npz``, or ``images.npz`` alone (``features``, ``label``), and
+  ``classes.npz`` (``name``, one or more arrays of class vectors, perhaps ``unseen``);
 - aligned: one npz with two arrays, or two files, in which row i belongs to row i.
 """
 
@@ -58,19 +58,21 @@ def load_class_features(
 ) -> TwoViews:
     """Images of a folder with train.npz, test.npz and classes.npz; y holds the class vectors.
 
-    ``class_vectors`` names the arrays of classes.npz to use, None takes all. An array (m, k, d), k
-    sentences a class, is averaged over k. Several are centred, brought to mean square length 1 and
-    joined.
+    Instead of train.npz and test.npz there may be one images.npz. It has no split of its own: with
+    an array ``unseen`` (m,) of classes.npz, images of these classes are "test" and all others
+    "train". ``class_vectors`` names the arrays of classes.npz to use, None takes all. An array
+    (m, k, d), k sentences a class, is averaged over k. Several are centred, brought to mean square
+    length 1 and joined.
 
     Raises:
         DataError: when files or arrays are absent or do not fit together.
     """
     place = Path(folder)
-    parts = {s: _archive(place / f"{s}.npz", ("features", "label")) for s in ("train", "test")}
+    files = ("images",) if (place / "images.npz").is_file() else ("train", "test")
+    parts = {name: _archive(place / f"{name}.npz", ("features", "label")) for name in files}
     classes = _archive(place / "classes.npz", ("name", *(class_vectors or ())))
-    chosen = (
-        [name for name in classes if name != "name"] if class_vectors is None else class_vectors
-    )
+    every = [name for name in classes if classes[name].ndim > 1]
+    chosen = every if class_vectors is None else class_vectors
     if not chosen:
         raise DataError(f"{place / 'classes.npz'} must hold class vectors beside the names.")
     blocks = [classes[name].astype(np.float32) for name in chosen]
@@ -81,11 +83,15 @@ def load_class_features(
         raise DataError(
             f"{place} must have labels from 0 to {n_classes - 1}, as classes.npz lists."
         )
+    split: NDArray[Any] | None = np.repeat(files, [len(part["label"]) for part in parts.values()])
+    if "images" in parts:
+        unseen = classes.get("unseen")
+        split = None if unseen is None else np.where(unseen.astype(bool)[truth], "test", "train")
     return TwoViews(
         x=np.concatenate([part["features"] for part in parts.values()]).astype(np.float32),
         y=join_blocks(blocks),
         truth=truth,
-        split=np.repeat(list(parts), [len(part["label"]) for part in parts.values()]),
+        split=split,
         names_y=tuple(map(str, classes["name"])),
     )
 

@@ -157,7 +157,7 @@ def _noisy(rows: Tensor, spread: Tensor, generator: torch.Generator) -> Tensor:
 def _rate(step: int, n_steps: int, warmup: float) -> float:
     """Share of the learning rate at ``step``: a linear rise, then half a cosine down to zero."""
     rise = min(1.0, (step + 1) / (warmup * n_steps + 1.0))
-    return rise * 0.5 * (1.0 + math.cos(math.pi * min(step, n_steps) / n_steps))
+    return rise * 0.5 * (1.0 + math.cos(math.pi * min(step, n_steps) / max(n_steps, 1)))
 
 
 def _decay(count: Tensor | int, most: float) -> float:

@@ -9,9 +9,10 @@ from collections.abc import Callable
 from unpaired.errors import InputError
 from unpaired.types import ResultTable
 
-LATEX = {"&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#", "$": r"\$", "{": r"\{", "}": r"\}",
-         "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\\": r"\textbackslash{}",
-         "±": r"$\pm$", "→": r"$\to$", "->": r"$\to$", "–": "--"}  # fmt: skip
+N_NAMES = 3
+"""Columns that hold names and stand left; figures stand right."""
+SYMBOLS = {"±": r"$\pm$", "→": r"$\to$", "–": "--"}
+"""What LaTeX has its own commands for."""
 
 
 def format_table(table: ResultTable, kind: str = "text") -> str:
@@ -26,28 +27,20 @@ def format_table(table: ResultTable, kind: str = "text") -> str:
 
 
 def _text(table: ResultTable) -> str:
-    widths = [max(map(len, column)) for column in zip(table.header, *table.rows, strict=True)]
-
-    def line(cells: tuple[str, ...]) -> str:
-        padded = [
-            cell.ljust(width) if i < 3 else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(cells, widths, strict=True))
-        ]
-        return "  ".join(padded).rstrip()
-
-    rule = "  ".join("-" * width for width in widths)
-    body = [line(row) for row in table.rows]
-    return "\n".join([table.title, "", line(table.header), rule, *body, "", *table.notes]) + "\n"
+    body = _laid_out(table, "simple", str)
+    return "\n".join([table.title, "", body, "", *table.notes]) + "\n"
 
 
 def _markdown(table: ResultTable) -> str:
-    def line(cells: tuple[str, ...]) -> str:
-        return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+    body = _laid_out(table, "pipe", lambda cell: cell.replace("|", "\\|"))
+    return "\n\n".join([f"### {table.title}", body, *table.notes]) + "\n"
 
-    rule = "|" + "|".join("---" if i < 3 else "---:" for i in range(len(table.header))) + "|"
-    body = [line(row) for row in table.rows]
-    notes = [note for note in table.notes for note in (note, "")][:-1]
-    return "\n".join([f"### {table.title}", "", line(table.header), rule, *body, "", *notes]) + "\n"
+
+def _latex(table: ResultTable) -> str:
+    caption = escape_latex(" ".join([f"{table.title}.", *table.notes]))
+    body = _laid_out(table, "latex_raw", escape_latex)
+    parts = [r"\begin{table}", r"\centering", rf"\caption{{{caption}}}", body, r"\end{table}"]
+    return "\n".join(parts) + "\n"
 
 
 def _csv(table: ResultTable) -> str:
@@ -58,30 +51,17 @@ def _csv(table: ResultTable) -> str:
     return buffer.getvalue()
 
 
-def _latex(table: ResultTable) -> str:
-    columns = "lll" + "r" * (len(table.header) - 3)
+def _laid_out(table: ResultTable, layout: str, escape: Callable[[str], str]) -> str:
+    """Header and rows by tabulate, which escapes no bars in Markdown and no symbols in LaTeX."""
+    from tabulate import tabulate
 
-    def line(cells: tuple[str, ...]) -> str:
-        return "    " + " & ".join(map(escape_latex, cells)) + r" \\"
-
-    notes = escape_latex(" ".join(table.notes))
-    return (
-        "\n".join(
-            [
-                r"\begin{table}",
-                r"  \centering",
-                rf"  \caption{{{escape_latex(table.title)}. {notes}}}",
-                rf"  \begin{{tabular}}{{{columns}}}",
-                r"    \hline",
-                line(table.header),
-                r"    \hline",
-                *(line(row) for row in table.rows),
-                r"    \hline",
-                r"  \end{tabular}",
-                r"\end{table}",
-            ]
-        )
-        + "\n"
+    sides = ["left" if i < N_NAMES else "right" for i in range(len(table.header))]
+    return tabulate(
+        [list(map(escape, row)) for row in table.rows],
+        headers=list(map(escape, table.header)),
+        tablefmt=layout,
+        colalign=sides if table.rows else None,
+        disable_numparse=True,  # figures are text already: "0.50" must not become 0.5
     )
 
 
@@ -91,12 +71,10 @@ def escape_latex(text: str) -> str:
     >>> escape_latex("20% ± 1")
     '20\\% $\\pm$ 1'
     """
-    found, i = [], 0
-    while i < len(text):
-        step = 2 if text[i : i + 2] in LATEX else 1
-        found.append(LATEX.get(text[i : i + step], text[i : i + step]))
-        i += step
-    return "".join(found)
+    from tabulate import LATEX_ESCAPE_RULES
+
+    rules: dict[str, str | int | None] = {**LATEX_ESCAPE_RULES, **SYMBOLS}
+    return text.translate(str.maketrans(rules))
 
 
 FORMATS: dict[str, Callable[[ResultTable], str]] = {
