@@ -39,6 +39,6 @@ def test_nothing_is_crowded_among_no_rows(rng):
 
 def test_a_hub_is_no_longer_everybodys_best(rng):
     scores = torch.eye(6) + 0.1 * torch.tensor(rng.random((6, 6)))
-    scores[:, 0] += 2.0
+    scores[:, 0] += 1.2
     assert (scores.argmax(1) == 0).all()
     assert (csls(scores, 3).argmax(1) == torch.arange(6)).all()

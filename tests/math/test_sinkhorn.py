@@ -32,13 +32,13 @@ def test_it_is_what_scaling_by_loops_gives(shape, temperature, rng):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("temperature", [1.0, 0.05, 1e-3])
+@pytest.mark.parametrize("temperature", [1.0, 0.05, 0.01])
 def test_sums_are_met_at_any_temperature(shape, temperature, rng):
     scores = torch.tensor(rng.random(shape))
-    plan = sinkhorn(scores, temperature, max_iter=200_000, tol=1e-5)
+    plan = sinkhorn(scores, temperature, max_iter=50_000, tol=1e-4)
     assert plan.isfinite().all()
     np.testing.assert_allclose(plan.sum(0), 1 / shape[1], rtol=1e-9)
-    np.testing.assert_allclose(plan.sum(1), 1 / shape[0], rtol=2e-5)
+    np.testing.assert_allclose(plan.sum(1), 1 / shape[0], rtol=2e-4)
 
 
 def test_it_stops_once_rows_fit_and_not_before(rng):
@@ -50,13 +50,14 @@ def test_it_stops_once_rows_fit_and_not_before(rng):
     assert short > 1e-4
     few, many = (sinkhorn(scores, 0.2, max_iter=n, tol=0.0) for n in (3, 300))
     assert not torch.allclose(few, many)
-    torch.testing.assert_close(many, sinkhorn(scores, 0.2, max_iter=10_000, tol=1e-9))
+    settled = sinkhorn(scores, 0.2, max_iter=10_000, tol=1e-6)
+    torch.testing.assert_close(many, settled, atol=1e-5, rtol=0)
 
 
 @pytest.mark.parametrize("seed_", range(3))
 def test_a_cold_plan_is_the_assignment(seed_):
     scores = np.random.default_rng(seed_).random((6, 6))
-    plan = sinkhorn(torch.tensor(scores), 5e-3, max_iter=20_000)
+    plan = sinkhorn(torch.tensor(scores), 5e-3, max_iter=3000)
     assert plan.argmax(1).tolist() == assign(-scores).tolist()
 
 
