@@ -13,10 +13,11 @@ MAX_LINES = 400
 
 # room -> the rooms it may import, from the top of the layout to its foot. A room is a folder or a
 # file directly under src/unpaired; inside a room imports are free.
-GROUND = {"errors", "types", "_checks", "_random"}
+GROUND = {"errors", "types", "_checks", "_files", "_random"}
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
-    "types": {"errors"},
+    "_files": {"errors"},
+    "types": {"errors", "_files"},
     "_random": {"errors"},
     "_checks": {"errors", "types"},
     "math": {"errors", "_checks"},
@@ -33,8 +34,8 @@ MAY_IMPORT["registry"] = set(MAY_IMPORT)
 MAY_IMPORT["loading"] = set(MAY_IMPORT)
 MAY_IMPORT["experiment"] = set(MAY_IMPORT)
 MAY_IMPORT["demo"] = set(MAY_IMPORT)
-MAY_IMPORT |= {"report": {"errors", "types"}, "tables": {"errors", "types"}}
-MAY_IMPORT["bench"] = set(MAY_IMPORT) - {"report", "tables", "demo"}
+MAY_IMPORT |= {"report": {"errors", "types"}, "files": {"errors", "types", "_files"}}
+MAY_IMPORT["bench"] = set(MAY_IMPORT) - {"report", "files", "demo"}
 MAY_IMPORT["commands"] = set(MAY_IMPORT)
 MAY_IMPORT["cli"] = set(MAY_IMPORT)
 MAY_IMPORT |= {"__main__": {"cli"}, "__init__": set(MAY_IMPORT)}  # the public face, lazy
@@ -45,7 +46,7 @@ MUST_NOT_KNOW = {
     "matching": {"matplotlib", "typer", "rich", "jinja2"},
     "evaluation": {"matplotlib", "typer", "rich", "jinja2"},
     "report": {"torch"},
-    "tables": {"torch"},
+    "files": {"torch"},
 }
 NEVER = {"pickle", "cloudpickle", "dill", "joblib", "marshal", "shelve"}  # nothing is pickled
 # file -> what it alone may import of these, and why.

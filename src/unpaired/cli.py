@@ -82,7 +82,8 @@ def match(
     seed: Seed = 0,
 ) -> None:
     """Match the rows of two tables by geometry alone: writes match.csv and report.html."""
-    from unpaired.tables import read_pairs, read_table, write_match
+    from unpaired.files.pairs import read_pairs, write_match
+    from unpaired.files.reading import read_table
 
     table_x, table_y = read_table(x), read_table(y)
     known = None if pairs is None else read_pairs(pairs, table_x, table_y)
