@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from unpaired._checks import check_choice, check_number
+from unpaired._checks import check_choice, check_number, check_sizes
 from unpaired.training.closed_form import ClosedFormConfig
 from unpaired.training.learner import LearnerConfig
 from unpaired.training.loop import LoopConfig
@@ -78,8 +78,7 @@ def resolve(preset: str, given: dict[str, Any]) -> Settings:
     chosen = {name: value for name, value in given.items() if value is not None}
     for name, value in chosen.items():
         if name == "hidden":
-            for size in value:
-                check_number(size, "hidden", 1, integer=True)
+            check_sizes(value, "hidden")
         elif not (name.startswith("bandwidth") and value == "median"):
             check_number(value, name, LEAST.get(name, 0), integer=name in WHOLE)
     return replace(PRESETS[preset], **chosen)
