@@ -13,13 +13,15 @@ MAX_LINES = 400
 
 # room -> the rooms it may import, from the top of the layout to its foot. A room is a folder or a
 # file directly under src/unpaired; inside a room imports are free.
-GROUND = {"errors", "types", "_checks", "_files", "_random"}
+GROUND = {"errors", "types", "_checks", "_files", "_log", "_names", "_random"}
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
     "_files": {"errors"},
+    "_log": set(),
+    "_names": {"errors"},
     "types": {"errors", "_files"},
     "_random": {"errors"},
-    "_checks": {"errors", "types"},
+    "_checks": {"errors", "types", "_names"},
     "math": {"errors", "_checks"},
     "matching": GROUND | {"math"},
     "evaluation": GROUND | {"math"},

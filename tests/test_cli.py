@@ -48,7 +48,7 @@ def test_help_and_version_need_no_torch():
 def test_help_names_the_commands(tmp_path):
     done = run("--help", cwd=tmp_path)
     assert done.returncode == 0
-    for word in ("demo", "match", "data", "bench", "ls"):
+    for word in ("demo", "match", "data", "bench", "ls", "info"):
         assert word in done.stdout
     assert run("--version", cwd=tmp_path).stdout.strip() == f"unpaired {unpaired.__version__}"
 
@@ -81,7 +81,7 @@ def test_match_writes_names_in_the_callers_order(tables):
     assert right == len(lines) - 1 == 60
     assert "60 of 60 rows of x matched" in done.stdout
     assert "<html" in (tables / "out" / "report.html").read_text()
-    assert json.loads((tables / "out" / "result.json").read_text())["seed"] == 0
+    assert json.loads((tables / "out" / "run.json").read_text())["seed"] == 0
 
 
 def test_match_takes_weights_and_leaves_rows_out(tables):
@@ -91,8 +91,8 @@ def test_match_takes_weights_and_leaves_rows_out(tables):
     options = ("--weights-x", "weights.csv", "--leave-out", "--jobs", "2", "--out", "out")
     done = run("match", "x.npy", "y.csv", *options, cwd=tables)
     assert done.returncode == 0, done.stderr
-    settings = json.loads((tables / "out" / "result.json").read_text())["settings"]
-    assert settings["weights_x"] == "weights.csv"
+    options = json.loads((tables / "out" / "run.json").read_text())["options"]
+    assert options["weights_x"] == "weights.csv"
     partner = [line.split(",")[4] for line in (tables / "out" / "match.csv").read_text().split()]
     assert partner[1:4] == ["-1"] * 3
     assert partner.count("-1") < 30
@@ -116,7 +116,7 @@ def test_match_keeps_known_pairs_by_name(tables):
         (("match", "none.npy", "y.csv"), "There is no file none.npy"),
         (("match", "x.npy", "y.csv", "--relation", "one2one"), 'Unknown relation "one2one"'),
         (("match", "x.npy", "nan.npy"), "y must be finite"),
-        (("match", "x.npy", "y.csv", "--pairs", "bad.csv"), 'pairs names "99" in pair 1'),
+        (("match", "x.npy", "y.csv", "--pairs", "bad.csv"), 'pairs names "99" in line 2'),
     ],
 )
 def test_mistakes_get_one_sentence_and_exit_code_two(tables, arguments, message):

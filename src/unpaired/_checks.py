@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import sys
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from unpaired._names import check_choice as check_choice
 from unpaired.errors import InputError
 from unpaired.types import IntArray
 
@@ -260,20 +259,6 @@ def check_one_to_one(pairs: IntArray) -> IntArray:
                 'Keep one of them, or use relation="many-to-one" or DMAE, which takes several.'
             )
     return pairs
-
-
-def check_choice(value: Any, name: str, known: Iterable[str]) -> str:
-    """Return ``value`` when it is one of ``known``.
-
-    Raises:
-        InputError: otherwise, with the nearest known name.
-    """
-    options = sorted(known)
-    if isinstance(value, str) and value in options:
-        return value
-    near = difflib.get_close_matches(str(value), options, n=1)
-    guess = f' Did you mean "{near[0]}"?' if near else ""
-    raise InputError(f'Unknown {name} "{value}".{guess} Known: {", ".join(options)}.')
 
 
 def check_number(value: Any, name: str, low: float, *, integer: bool = False) -> None:

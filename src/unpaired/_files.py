@@ -62,13 +62,7 @@ def whole_folder(folder: Path, own: Sequence[str]) -> Iterator[Path]:
     """
     folder = Path(os.path.realpath(folder))
     check_writable(folder)
-    if folder.is_dir():
-        others = sorted(set(os.listdir(folder)) - set(own))
-        if others:
-            raise InputError(
-                f"directory must be new, empty or an earlier save, since it is replaced as a "
-                f"whole: {folder} also holds {others[0]}. Name a folder of its own."
-            )
+    check_replaceable(folder, own)
     folder.parent.mkdir(parents=True, exist_ok=True)
     place = Path(tempfile.mkdtemp(dir=folder.parent, prefix=".unpaired-"))
     try:
@@ -98,13 +92,31 @@ def staged_folder(folder: Path) -> Iterator[Path]:
     place = Path(tempfile.mkdtemp(dir=folder, prefix=".unpaired-"))
     try:
         yield place
-        for path in sorted(place.iterdir()):
-            os.replace(path, folder / path.name)
+        with tempfile.TemporaryDirectory(dir=folder, prefix=".unpaired-") as earlier:
+            for path in sorted(place.iterdir()):
+                target = folder / path.name
+                if target.is_dir():
+                    os.rename(target, Path(earlier) / path.name)
+                os.replace(path, target)
     finally:
         shutil.rmtree(place, ignore_errors=True)
         for path in made:
             if path.is_dir() and not os.listdir(path):
                 path.rmdir()
+
+
+def check_replaceable(folder: Path, own: Sequence[str], name: str = "directory") -> None:
+    """Accept a folder that is new, or holds nothing but files called as in ``own``.
+
+    Raises:
+        InputError: when it holds others, which replacing it would remove.
+    """
+    others = sorted(set(os.listdir(folder)) - set(own)) if folder.is_dir() else []
+    if others:
+        raise InputError(
+            f"{name} must be new, empty or an earlier save, since it is replaced as a whole: "
+            f"{folder} also holds {others[0]}. Name a folder of its own."
+        )
 
 
 def check_writable(folder: Path, files: Sequence[str] = (), name: str = "directory") -> None:

@@ -177,6 +177,9 @@ class RunResult:
     images: NDArray[np.uint8] | None = None
     """(n, h, w, 3) thumbnails shared by all namings, or None."""
     match: Match | None = None
+    ids_x: tuple[str, ...] = ()
+    ids_y: tuple[str, ...] = ()
+    """What the rows of the match are called, where they have names."""
     history: list[dict[str, float]] = field(default_factory=list)
     notes: tuple[str, ...] = ()
     """Sentences for the reader: what was compared with what, and what the result does not show."""

@@ -31,6 +31,15 @@ class Table:
     notes: tuple[str, ...] = ()
     """What was decided about the file, in sentences for the person who gave it."""
 
+    @property
+    def columns(self) -> tuple[str, ...] | None:
+        """The names of the columns, so that estimators take a table as they take a frame."""
+        return self.names
+
+    def to_numpy(self) -> NDArray[Any]:
+        """The numbers alone."""
+        return self.values
+
 
 @dataclass(frozen=True)
 class Sheet:
