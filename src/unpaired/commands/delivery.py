@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from unpaired import __version__
-from unpaired._files import staged_folder
 from unpaired.errors import DataError, UnpairedError
 
 RUN_DEPENDS_ON = ("torch", "numpy", "scipy", "scikit-learn")
@@ -34,6 +33,8 @@ def deliver(out: Path, write: Callable[[Path], object]) -> None:
     Raises:
         UnpairedError: telling where the results are when they could not go to ``out``.
     """
+    from unpaired._files import staged_folder  # brings NumPy, which `unpaired info` does without
+
     try:
         with staged_folder(out) as place:
             write(place)

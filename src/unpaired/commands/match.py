@@ -112,15 +112,16 @@ def match(
         "header": header,
         "jobs": jobs,
     }
-    table_x, table_y = (
-        read_table(
-            path,
-            header=header,
-            id_column=options[f"id_column_{side}"],
-            features=options[f"features_{side}"],
+    with console.progress("Reading"):
+        table_x, table_y = (
+            read_table(
+                path,
+                header=header,
+                id_column=options[f"id_column_{side}"],
+                features=options[f"features_{side}"],
+            )
+            for path, side in ((x, "x"), (y, "y"))
         )
-        for path, side in ((x, "x"), (y, "y"))
-    )
     for note in (*table_x.notes, *table_y.notes):
         console.note(note)
     arguments: dict[str, Any] = {"leave_out": leave_out, "n_jobs": jobs}
@@ -149,7 +150,7 @@ def match(
         from unpaired.experiment import run_match  # heavy, so only for files that can be read
         from unpaired.report.html import write_report
     shown = {"x": x, "y": y} | {n: v for n, v in options.items() if v not in (None, False)}
-    with console.progress(f"Matching {len(values_x):,} rows with {len(values_y):,}"):
+    with console.progress("Matching"):
         result = run_match(values_x, values_y, known, shown, seed, **arguments)
     found = result.match
     if found is None:

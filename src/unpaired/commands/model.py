@@ -72,15 +72,16 @@ def fit(
         "features_y": features_y or features,
         "header": header,
     }
-    table_x, table_y = (
-        read_table(
-            path,
-            header=header,
-            id_column=options[f"id_column_{side}"],
-            features=options[f"features_{side}"],
+    with console.progress("Reading"):
+        table_x, table_y = (
+            read_table(
+                path,
+                header=header,
+                id_column=options[f"id_column_{side}"],
+                features=options[f"features_{side}"],
+            )
+            for path, side in ((x, "x"), (y, "y"))
         )
-        for path, side in ((x, "x"), (y, "y"))
-    )
     for note in (*table_x.notes, *table_y.notes):
         console.note(note)
     known = None if pairs is None else read_pairs(pairs, table_x, table_y)

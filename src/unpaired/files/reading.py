@@ -85,9 +85,10 @@ def read_table(
     except UnpairedError:
         raise
     except _TROUBLE as error:
+        reason = " ".join(str(error).split())[:200].rstrip(".") or type(error).__name__
         raise DataError(
-            f"{file} could not be read as {kind[1:]}: {str(error).rstrip('.') or 'no reason given'}"
-            ". Check that it is what its name says, or write it again as plain numbers."
+            f"{file} could not be read as {kind[1:]}: {reason}. Check that it is what its "
+            "name says, or write it again as plain numbers."
         ) from error
     if isinstance(read, Sheet):
         return to_table(read, id_column, features)
