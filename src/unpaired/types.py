@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unpaired._files import atomic_writer as atomic_writer
+from unpaired.errors import extra
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -118,7 +119,8 @@ class Match:
 
     def to_pandas(self) -> pd.DataFrame:
         """Return one row per row of x: row, partner, confidence, runner_up, margin."""
-        import pandas as pd
+        with extra("frames"):
+            import pandas as pd
 
         return pd.DataFrame(self._columns())
 

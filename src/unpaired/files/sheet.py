@@ -16,7 +16,9 @@ from unpaired.errors import DataError
 
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "#n/a"})
 _NUMBERS = (int, float, np.number)
-_NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|inf|nan)\s*", re.I)
+_NUMBER = re.compile(
+    r"\s*[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|inf(inity)?|nan)\s*", re.I
+)
 _WHOLE = re.compile(r"\s*[+-]?\d{1,18}\s*")
 _DECIMAL_COMMA = re.compile(r"\s*[+-]?\d+,\d+([eE][+-]?\d+)?\s*")
 

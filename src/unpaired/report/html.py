@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from unpaired.errors import InputError
+from unpaired.errors import InputError, extra
 from unpaired.report import plots
 from unpaired.types import IntArray, Match, Naming, RunResult, atomic_writer
 
@@ -47,7 +47,8 @@ def write_report(result: RunResult, out_dir: str | os.PathLike[str]) -> Path:
 
 def render_report(result: RunResult) -> str:
     """Return the page as text; the same ``result`` gives the same text."""
-    from jinja2 import Environment, StrictUndefined
+    with extra("report"):
+        from jinja2 import Environment, StrictUndefined
 
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
