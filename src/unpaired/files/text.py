@@ -18,6 +18,7 @@ import csv
 import gzip
 import io
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 
 from unpaired.errors import DataError
@@ -174,7 +175,7 @@ def _delimiter(text: str, file: Path) -> str:
     """What separates the cells."""
     kind = file.suffixes[-2] if file.suffix.lower() == ".gz" else file.suffix
     own = DELIMITERS.get(kind.lower(), ",")
-    sample = "\n".join(text.splitlines()[:_SAMPLE_LINES])
+    sample = "".join(islice(io.StringIO(text), _SAMPLE_LINES))
     best, best_share = own, -1.0
     for candidate in dict.fromkeys([own, ",", ";", "\t", "|", " "]):
         try:
