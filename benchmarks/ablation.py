@@ -25,7 +25,7 @@ from benchmarks import problems
 from unpaired.evaluation.retrieval import both_ways, foscttm
 from unpaired.models.presets import PRESETS, learner_config
 from unpaired.training.closed_form import Rows, pair_weights
-from unpaired.training.learner import LearnerConfig, learn
+from unpaired.learning.learner import LearnerConfig, learn
 
 Scores = np.ndarray
 DATA = ("snare", "handwritten 0-4", "handwritten 1-5", "cifar10", "flickr8k")

@@ -15,7 +15,7 @@ import torch
 
 from benchmarks import problems
 from unpaired.evaluation.retrieval import foscttm
-from unpaired.matching.self_learning import csls
+from unpaired.alignment.self_learning import csls
 from unpaired.matching.views import unit_rows
 from unpaired.math.eigen import canonical_maps
 

@@ -30,15 +30,15 @@ from benchmarks import problems
 from unpaired._random import derive_seed
 from unpaired.bench.outcome import read_outs
 from unpaired.evaluation.retrieval import foscttm
-from unpaired.matching.portfolio import align
-from unpaired.matching.self_learning import csls
+from unpaired.matching import align
+from unpaired.alignment.self_learning import csls
 from unpaired.matching.views import unit_rows
 from unpaired.math.eigen import canonical_maps
 from unpaired.models.presets import PRESETS, learner_config
 from unpaired.nets.residual import ResidualTower
 from unpaired.training.closed_form import ClosedFormConfig
-from unpaired.training.learner import TOWER_LATENT
-from unpaired.training.towers import TowerConfig, train_towers
+from unpaired.learning.learner import TOWER_LATENT
+from unpaired.learning.towers import TowerConfig, train_towers
 
 PARTS = ("retrieval", "single", "halves", "cells", "cost")
 SHARES = (0.005, 0.02, 0.05, 0.2, 0.4, 1.0)

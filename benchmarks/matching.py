@@ -33,7 +33,7 @@ def measure(method: str, problem: problems.Problem, seed: int) -> dict[str, floa
     found: dict[str, float] = {}
     if method == OURS:
         from unpaired.evaluation.retrieval import foscttm
-        from unpaired.matching.portfolio import align
+        from unpaired.matching import align
 
         begin = time.perf_counter()
         alignment = align(

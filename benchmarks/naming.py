@@ -20,7 +20,7 @@ import numpy as np
 from benchmarks.problems import DATA, flickr8k
 from unpaired.demo import name_by_kmeans
 from unpaired.evaluation.classifier import oracle_accuracy
-from unpaired.matching.naming import group_rows, name_classes
+from unpaired.naming.names import group_rows, name_classes
 from unpaired.matching.pools import pool_anchors
 
 SETTINGS = {"none": 0, "one": 1, "five": 5, "20%": 0.2, "10:1 one": 1, "all": 1.0, "pools": 0}

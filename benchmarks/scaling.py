@@ -29,7 +29,7 @@ KINDS = {"gaussian": problems.rotated_gaussian, "clusters": problems.rotated_clu
 SMALL = 200
 """Up to so many rows three draws are made, above one."""
 SHOWN = ("right", "seconds", "peak_gib")
-MODULES = ("ot", "torchgw", "torch", "unpaired.matching.portfolio")
+MODULES = ("ot", "torchgw", "torch", "unpaired.matching")
 """Imported before the clock starts."""
 
 
@@ -42,7 +42,7 @@ def _child(connection, method: str, kind: str, n: int, seed: int, limit: float) 
     try:
         begin = time.process_time()
         if method == OURS:
-            from unpaired.matching.portfolio import match
+            from unpaired.matching import match
 
             partner = match(problem.x, problem.y, random_state=seed).partner
         else:

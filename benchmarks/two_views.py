@@ -24,7 +24,7 @@ import unpaired
 from benchmarks.problems import Array, _read
 from unpaired import registry
 from unpaired.evaluation.retrieval import foscttm
-from unpaired.matching.self_learning import csls
+from unpaired.alignment.self_learning import csls
 
 FASHION = Path("/usr/share/datasets/fashion-mnist/t10k-images-idx3-ubyte.gz")
 RIVALS = ("cca", "kcca", "ridge", "infonce")

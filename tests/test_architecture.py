@@ -120,8 +120,8 @@ def test_no_room_may_import_one_that_may_import_it():
 @pytest.mark.parametrize(
     ("file", "code"),
     [
-        ("math/kernels.py", "from unpaired.matching.starts import spectral"),
-        ("math/kernels.py", "import unpaired.matching.starts as starts"),
+        ("math/kernels.py", "from unpaired.solvers.signatures import spectral"),
+        ("math/kernels.py", "import unpaired.solvers.signatures as starts"),
         ("math/kernels.py", "from unpaired import matching"),
         ("math/kernels.py", "from unpaired import match"),
         ("math/kernels.py", "import unpaired"),

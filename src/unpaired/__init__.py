@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from unpaired.errors import ConvergenceError, DataError, InputError, UnpairedError
     from unpaired.loading import load
-    from unpaired.matching.portfolio import match
+    from unpaired.matching import Alignment, align, match
     from unpaired.models.classifier import UnsupervisedClassifier
     from unpaired.models.dmae import DMAE
     from unpaired.types import Match, Objective
@@ -19,7 +19,9 @@ _HOMES = {  # public name -> the module it is loaded from when first asked for
     "DMAE": "unpaired.models.dmae",
     "UnsupervisedClassifier": "unpaired.models.classifier",
     "load": "unpaired.loading",
-    "match": "unpaired.matching.portfolio",
+    "match": "unpaired.matching",
+    "align": "unpaired.matching",
+    "Alignment": "unpaired.matching",
     "Match": "unpaired.types",
     "Objective": "unpaired.types",
     "UnpairedError": "unpaired.errors",
@@ -28,6 +30,7 @@ _HOMES = {  # public name -> the module it is loaded from when first asked for
     "DataError": "unpaired.errors",
 }
 __all__ = [
+    "Alignment",
     "DMAE",
     "ConvergenceError",
     "DataError",
@@ -36,6 +39,7 @@ __all__ = [
     "Objective",
     "UnpairedError",
     "UnsupervisedClassifier",
+    "align",
     "load",
     "match",
 ]

@@ -9,8 +9,8 @@ import numpy as np
 from unpaired.datasets.sample import Sample, load_sample
 from unpaired.evaluation.classifier import classifier_scores, oracle_accuracy
 from unpaired.experiment import package_versions, timed
-from unpaired.matching.clustering import mean_by
 from unpaired.models.classifier import UnsupervisedClassifier
+from unpaired.naming.clustering import mean_by
 from unpaired.types import FloatArray, IntArray, Naming, RunResult
 
 Tell = Callable[[str], None]

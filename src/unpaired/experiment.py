@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from unpaired.matching.portfolio import match
+from unpaired.matching import match
 from unpaired.types import RunResult
 
 

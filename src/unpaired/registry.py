@@ -51,7 +51,7 @@ measures = Table(
         "smi": ("unpaired.math.dependence:smi", "squared-loss mutual information"),
     }
 )
-_M = "unpaired.matching"
+_M = "unpaired.solvers"
 solvers = Table(
     {
         "annealed-sinkhorn": (

@@ -59,7 +59,7 @@ class Match:
     """Dependence above that of random maps, as a share of what was possible; NaN: not measured."""
     trusted: bool = False
     """Does the geometry itself vouch for the matching? Judged for one-to-one matchings of 50 rows
-    or more (``unpaired.matching.portfolio``); False wherever nothing was judged."""
+    or more (``unpaired.matching``); False wherever nothing was judged."""
     converged: bool = True
 
     def __len__(self) -> int:

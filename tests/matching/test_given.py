@@ -6,13 +6,13 @@ import pytest
 import unpaired
 from unpaired.datasets.toy import jittered_digits, rotated_clusters
 from unpaired.matching import soft_match
-from unpaired.matching.hints import check_hint
+from unpaired.problem.side_information import check_hint
 from unpaired.matching.multi_scale import match_scales
-from unpaired.matching.portfolio import align
-from unpaired.matching.sharp import search_sharp
-from unpaired.matching.small import centred_gram
+from unpaired.matching import align
+from unpaired.alignment.registration import search_sharp
+from unpaired.solvers.tiny import centred_gram
 from unpaired.matching.spaces import principal_space
-from unpaired.matching.weighing import check_weights, repeated
+from unpaired.problem.weights import check_weights, repeated
 
 
 @pytest.fixture(scope="module")

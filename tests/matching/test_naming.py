@@ -7,23 +7,23 @@ import pytest
 
 from unpaired.evaluation.classifier import oracle_accuracy
 from unpaired.matching import row_classifiers
-from unpaired.matching.clustering import cluster, mean_by, spherical_k_means
-from unpaired.matching.naming import name_classes, off_diagonal_kernel
-from unpaired.matching.neighbour_heads import (
+from unpaired.naming.clustering import cluster, mean_by, spherical_k_means
+from unpaired.naming.names import name_classes, off_diagonal_kernel
+from unpaired.naming.information_head import (
     apply_head,
     find_head,
     mutual_information,
     train_heads,
 )
 from unpaired.matching.pools import consult, pool_evidence
-from unpaired.matching.row_classifiers import (
+from unpaired.naming.classifiers import (
     fit_kernel,
     kernel_probabilities,
     kernel_space,
     rows_to_fit,
 )
-from unpaired.matching.small_qap import best_assignments
-from unpaired.matching.smoothing import nearest_neighbours, smooth_features
+from unpaired.solvers.exhaustive_qap import best_assignments
+from unpaired.naming.smooth_space import nearest_neighbours, smooth_features
 
 
 def kernels(rng, size, n_pairs=2):

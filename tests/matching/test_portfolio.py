@@ -10,9 +10,9 @@ import unpaired
 from unpaired.datasets.toy import jittered_digits, rotated_clusters
 from unpaired.evaluation.retrieval import foscttm
 from unpaired.matching import soft_match
-from unpaired.matching.portfolio import align
-from unpaired.matching.small import centred_gram
-from unpaired.matching.solution import alignment
+from unpaired.matching import align
+from unpaired.solvers.tiny import centred_gram
+from unpaired.solvers.quadratic import alignment
 
 
 @pytest.fixture(scope="module")

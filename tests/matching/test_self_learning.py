@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from unpaired.matching.self_learning import confirmed_share, csls, mutual_share, self_learn
+from unpaired.alignment.self_learning import confirmed_share, csls, mutual_share, self_learn
 from unpaired.matching.soft import MOSTLY_CONFIRMED
 from unpaired.matching.soft_refine import disagreement, map_from_cross, sinkhorn, standardise
 from unpaired.matching.views import geodesic_side, linear_side, unit_rows

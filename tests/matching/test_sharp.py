@@ -7,9 +7,9 @@ import pytest
 
 from unpaired.datasets.toy import jittered_digits, rotated_clusters
 from unpaired.errors import InputError
-from unpaired.matching.neighbors import build_cells, search_cells, top_k
-from unpaired.matching.partial import fit_chooser, partial_assign
-from unpaired.matching.sharp import match_sharp
+from unpaired.math.neighbours import build_cells, search_cells, top_k
+from unpaired.trust.false_discovery import fit_chooser, partial_assign
+from unpaired.alignment.registration import match_sharp
 
 
 @pytest.mark.parametrize("metric", ["distance", "inner"])

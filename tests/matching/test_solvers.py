@@ -6,20 +6,20 @@ import numpy as np
 import pytest
 
 from unpaired.errors import InputError
-from unpaired.matching.convex_sorting import (
+from unpaired.solvers.convex_sorting import (
     convex_sorting,
     mismatch,
     mismatch_gradient,
     penalised_convex_sorting,
 )
-from unpaired.matching.frank_wolfe import annealed_sinkhorn, frank_wolfe, semi_relaxed
-from unpaired.matching.kernelized_sorting import (
+from unpaired.solvers.frank_wolfe import annealed_sinkhorn, frank_wolfe, semi_relaxed
+from unpaired.solvers.kernelized_sorting import (
     gram_factors,
     kernelized_sorting,
     procrustes_hungarian,
 )
-from unpaired.matching.lsom import lsom, penalised_lsom, ratio_of_plan, smi_gradient
-from unpaired.matching.solution import alignment, check_gram, plan_of
+from unpaired.solvers.lsom import lsom, penalised_lsom, ratio_of_plan, smi_gradient
+from unpaired.solvers.quadratic import alignment, check_gram, plan_of
 from unpaired.registry import solvers
 
 ONE_TO_ONE = sorted(set(solvers) - {"semi-relaxed"})

@@ -8,7 +8,7 @@ from sklearn.exceptions import NotFittedError
 
 import unpaired
 from unpaired.evaluation.retrieval import recall_at_k
-from unpaired.matching.portfolio import align
+from unpaired.matching import align
 from unpaired.matching.soft_match import SURE
 from unpaired.math.dependence import MEASURES
 
@@ -260,7 +260,7 @@ def test_a_ridge_that_is_given_is_taken_as_it_is(monkeypatch):
         asked.append(config.ridge)
         return config
 
-    monkeypatch.setattr("unpaired.training.learner.choose_ridge", choose)
+    monkeypatch.setattr("unpaired.learning.learner.choose_ridge", choose)
     x, y = two_views(40, np.random.default_rng(0))
     unpaired.DMAE(**FAST, ridge=0.5, random_state=0).fit(x, y, pairs="aligned")
     assert not asked

@@ -19,7 +19,7 @@ from unpaired.training.closed_form import (
 )
 from unpaired.training.features import fit_features, principal_axes
 from unpaired.training.grown import gaussian_log_ratio
-from unpaired.training.selection import choose_ridge
+from unpaired.learning.cross_validation import choose_ridge
 
 
 def generator():

@@ -11,7 +11,7 @@ from unpaired.models.presets import PRESETS, learner_config
 from unpaired.training import common_space
 from unpaired.training.closed_form import Rows
 from unpaired.training.common_space import CommonSpace
-from unpaired.training.learner import N_TOWERS, learn
+from unpaired.learning.learner import N_TOWERS, learn
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from unpaired.models.presets import PRESETS, learner_config
 from unpaired.training import grown
 from unpaired.training.common_space import CommonSpace
 from unpaired.training.grown import gaussian_log_ratio, leading_directions
-from unpaired.training.learner import take_over
+from unpaired.learning.learner import take_over
 
 CONFIG = learner_config("smi", PRESETS["default"]).closed_form
 

@@ -9,7 +9,7 @@ import torch
 
 from unpaired.models.presets import PRESETS, learner_config
 from unpaired.training.closed_form import ClosedFormConfig, Rows, lay_out
-from unpaired.training.learner import SOFT_SHARE, deepen, training_pairs
+from unpaired.learning.learner import SOFT_SHARE, deepen, training_pairs
 from unpaired.training.soft_plan import SoftPlan, hard_plan
 
 

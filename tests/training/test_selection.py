@@ -7,7 +7,7 @@ import torch
 
 from unpaired.training.closed_form import ClosedFormConfig, Coordinates, Rows, lay_out, solve_maps
 from unpaired.training.closed_form import moments_of as moments
-from unpaired.training.selection import (
+from unpaired.learning.cross_validation import (
     N_FOLDS,
     choose_ridge,
     choose_spreads,
@@ -61,7 +61,7 @@ def test_only_rows_that_are_used_are_numbered():
 
 
 def test_so_many_pairs_take_part_at_most(monkeypatch):
-    monkeypatch.setattr("unpaired.training.selection.MAX_OWNERS", 12)
+    monkeypatch.setattr("unpaired.learning.cross_validation.MAX_OWNERS", 12)
     held = hold_out(rows_of(40, 30), generator())
     assert held is not None
     assert [len(pairs) for pairs, _ in held.parts] == [3] * N_FOLDS

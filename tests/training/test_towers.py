@@ -6,7 +6,7 @@ import torch
 
 from unpaired.errors import ConvergenceError
 from unpaired.training.objective import ObjectiveConfig
-from unpaired.training.towers import TowerConfig, log_smi_loss, train_towers
+from unpaired.learning.towers import TowerConfig, log_smi_loss, train_towers
 
 
 def objective(dependence="smi", reconstruction_weight=0.0):

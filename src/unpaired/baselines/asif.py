@@ -9,7 +9,7 @@ import numpy as np
 from unpaired._checks import check_number
 from unpaired._random import derive_rng
 from unpaired.baselines.base import Found, TwoViewMethod
-from unpaired.matching.smoothing import unit_rows
+from unpaired.naming.smooth_space import unit_rows
 from unpaired.types import FloatArray, IntArray
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -11,10 +11,11 @@ import numpy as np
 from unpaired._checks import check_pairs
 from unpaired._random import RandomState, resolve_seed
 from unpaired.errors import InputError
-from unpaired.matching.smoothing import unit_rows
 from unpaired.models.base import SavedEstimator
-from unpaired.models.placing import describe_partners
-from unpaired.types import FloatArray, IntArray, Match, Objective
+from unpaired.naming.smooth_space import unit_rows
+from unpaired.spaces.readout import Reading, read_partners, to_match
+from unpaired.spaces.solution import Evidence
+from unpaired.types import FloatArray, IntArray, Match
 
 BLOCK_ROWS = 2048
 
@@ -117,16 +118,15 @@ class TwoViewMethod(SavedEstimator, ABC):
 
     def _describe(self, x: FloatArray, y: FloatArray, known: IntArray, found: Found) -> Match:
         """The Match over the rows given to fit; a known pair has confidence 1."""
-        described = describe_partners(
-            (self.transform_x(x), self.transform_y(y)),
-            found.partner,
-            (np.arange(len(x)), np.arange(len(y))),
-            known,
-            (x, y),
-            Objective(found.objective),
-            getattr(self, "relation", "one-to-one"),
+        placed = self.transform_x(x), self.transform_y(y)
+        return to_match(
+            read_partners(placed, found.partner),
+            Evidence({"own start": found.objective}),
+            len(y),
+            known=known[np.unique(known[:, 0], return_index=True)[1]],
+            relation=getattr(self, "relation", "one-to-one"),
+            converged=found.converged,
         )
-        return replace(described, converged=found.converged)
 
     def _state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         values = {
@@ -144,13 +144,7 @@ class TwoViewMethod(SavedEstimator, ABC):
 
 def _known_match(known: IntArray, n_x: int, n_y: int) -> Match:
     """The Match that holds the known pairs and nothing else."""
-    partner = np.full(n_x, -1, dtype=np.int64)
-    partner[known[::-1, 0]] = known[::-1, 1]  # the first pair of a row wins
-    return Match(
-        partner=partner,
-        confidence=(partner >= 0).astype(np.float64),
-        objective=Objective(np.nan),
-        runner_up=np.full(n_x, -1, dtype=np.int64),
-        margin=np.full(n_x, np.nan),
-        n_y=n_y,
-    )
+    nobody = np.full(n_x, -1, dtype=np.int64)
+    reading = Reading(nobody, nobody, np.full(n_x, np.nan), np.zeros(n_x))
+    first = known[np.unique(known[:, 0], return_index=True)[1]]
+    return to_match(reading, Evidence({}), n_y, known=first)

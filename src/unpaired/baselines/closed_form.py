@@ -12,8 +12,8 @@ import torch
 from unpaired._checks import check_number
 from unpaired.baselines.inputs import Moments, hold_out, mean_reciprocal_rank, pair_moments
 from unpaired.errors import InputError
-from unpaired.matching.smoothing import unit_rows
 from unpaired.math.eigen import canonical_maps_of_moments
+from unpaired.naming.smooth_space import unit_rows
 from unpaired.types import FloatArray, IntArray
 
 Ridge = float | Literal["auto"]

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 from unpaired._checks import check_number
 from unpaired.baselines.sorting import SortingMethod
-from unpaired.matching.convex_sorting import convex_sorting
-from unpaired.matching.solution import Solution, alignment
+from unpaired.solvers.convex_sorting import convex_sorting
+from unpaired.solvers.quadratic import Solution, alignment
 from unpaired.types import FloatArray, IntArray
 
 

@@ -11,7 +11,7 @@ from unpaired.baselines.base import Found
 from unpaired.baselines.deep_cca import DeepCCA
 from unpaired.baselines.mcca import RELATIONS
 from unpaired.baselines.rematch import best_pairs, partner_of, share_changed
-from unpaired.matching.smoothing import unit_rows
+from unpaired.naming.smooth_space import unit_rows
 from unpaired.nets.autoencoder import pick_device
 from unpaired.types import FloatArray, IntArray
 

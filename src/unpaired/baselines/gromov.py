@@ -11,9 +11,9 @@ from scipy.spatial.distance import cdist
 from unpaired._checks import check_number
 from unpaired.baselines.sorting import SortingMethod
 from unpaired.errors import DataError
-from unpaired.matching.assignment import assign
-from unpaired.matching.solution import Solution, fix_known, plan_of, uniform_plan
-from unpaired.matching.starts import signature_scores
+from unpaired.plans.assignment import assign
+from unpaired.solvers.quadratic import Solution, fix_known, plan_of, uniform_plan
+from unpaired.solvers.signatures import signature_scores
 from unpaired.types import FloatArray, IntArray
 
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from unpaired.baselines.sorting import SortingMethod
-from unpaired.matching.kernelized_sorting import kernelized_sorting
-from unpaired.matching.solution import Solution
+from unpaired.solvers.kernelized_sorting import kernelized_sorting
+from unpaired.solvers.quadratic import Solution
 from unpaired.types import FloatArray, IntArray
 
 

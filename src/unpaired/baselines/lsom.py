@@ -7,8 +7,8 @@ from typing import ClassVar
 
 from unpaired._checks import check_number
 from unpaired.baselines.sorting import SortingMethod
-from unpaired.matching.lsom import lsom
-from unpaired.matching.solution import Solution
+from unpaired.solvers.lsom import lsom
+from unpaired.solvers.quadratic import Solution
 from unpaired.types import FloatArray, IntArray
 
 

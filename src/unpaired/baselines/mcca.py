@@ -12,7 +12,7 @@ from unpaired.baselines.cca import CCA
 from unpaired.baselines.closed_form import PairedMaps, cca_fit, choose_ridges
 from unpaired.baselines.inputs import pair_moments
 from unpaired.baselines.rematch import best_pairs, partner_of, share_changed
-from unpaired.matching.smoothing import unit_rows
+from unpaired.naming.smooth_space import unit_rows
 from unpaired.types import FloatArray, IntArray
 
 RELATIONS = ("one-to-one", "many-to-one")

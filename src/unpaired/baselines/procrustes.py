@@ -10,7 +10,7 @@ from unpaired.baselines.base import Found
 from unpaired.baselines.closed_form import PairedMaps
 from unpaired.baselines.inputs import pair_moments
 from unpaired.baselines.linear import LinearMethod
-from unpaired.matching.smoothing import unit_rows
+from unpaired.naming.smooth_space import unit_rows
 from unpaired.types import FloatArray, IntArray
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from unpaired.matching.assignment import assign, assign_sparse
-from unpaired.matching.neighbors import top_k
+from unpaired.math.neighbours import top_k
+from unpaired.plans.assignment import assign, assign_sparse
 from unpaired.types import FloatArray, IntArray
 
 DENSE_ENTRIES = 4_000_000

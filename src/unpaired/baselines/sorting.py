@@ -14,10 +14,10 @@ from unpaired.baselines.base import Found
 from unpaired.baselines.closed_form import PairedMaps, Ridge, check_ridge, fit_cca
 from unpaired.baselines.linear import LinearMethod
 from unpaired.baselines.rematch import one_to_one, partner_of
-from unpaired.matching.kernelized_sorting import principal_start
-from unpaired.matching.solution import Solution
-from unpaired.matching.starts import signature_scores
 from unpaired.math.kernels import center_gram, gaussian_gram, median_bandwidth
+from unpaired.solvers.kernelized_sorting import principal_start
+from unpaired.solvers.quadratic import Solution
+from unpaired.solvers.signatures import signature_scores
 from unpaired.types import FloatArray, IntArray
 
 

@@ -13,10 +13,10 @@ from unpaired.baselines.closed_form import PairedMaps
 from unpaired.baselines.inputs import pair_moments
 from unpaired.baselines.procrustes import Procrustes, orthogonal_maps
 from unpaired.baselines.rematch import best_pairs, free_rows, partner_of
-from unpaired.matching.assignment import assign
-from unpaired.matching.clustering import cluster
-from unpaired.matching.small_qap import best_assignments
-from unpaired.matching.smoothing import unit_rows
+from unpaired.naming.clustering import cluster
+from unpaired.naming.smooth_space import unit_rows
+from unpaired.plans.assignment import assign
+from unpaired.solvers.exhaustive_qap import best_assignments
 from unpaired.types import FloatArray, IntArray
 
 CLUSTER_ROWS = 4000

@@ -12,7 +12,7 @@ from typing import Any, Self
 from unpaired import registry
 from unpaired._checks import check_choice
 from unpaired.errors import InputError
-from unpaired.matching.portfolio import align
+from unpaired.matching import align
 from unpaired.models.classifier import UnsupervisedClassifier
 from unpaired.models.dmae import DMAE
 from unpaired.types import FloatArray

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from unpaired.errors import InputError
+from unpaired.evaluation.hubness import csls_scores
 from unpaired.evaluation.matching import matching_accuracy
 from unpaired.evaluation.retrieval import both_ways
-from unpaired.matching.self_learning import csls
 from unpaired.types import FloatArray, IntArray
 
 
@@ -49,7 +49,7 @@ def read_outs(
 ) -> dict[str, float]:
     """Recall both ways by the scores as they are, and ("csls ...") with hubs corrected."""
     plain = both_ways(scores, owner, ks)
-    corrected = both_ways(csls(np.asarray(scores, dtype=np.float32)), owner, ks)
+    corrected = both_ways(csls_scores(np.asarray(scores, dtype=np.float32)), owner, ks)
     return {**plain, **{f"csls {name}": value for name, value in corrected.items()}}
 
 

@@ -11,14 +11,15 @@ from unpaired._checks import check_choice, check_view
 from unpaired._random import RandomState, derive_rng, resolve_seed
 from unpaired.errors import InputError
 from unpaired.evaluation.matching import class_precision_recall
-from unpaired.matching.describing import describe
-from unpaired.matching.naming import UNKNOWN, name_classes
-from unpaired.matching.neighbour_heads import apply_head
-from unpaired.matching.pools import pool_anchors
-from unpaired.matching.row_classifiers import CLASSIFIERS, KernelSpace, kernel_probabilities
-from unpaired.matching.smoothing import SmoothSpace
 from unpaired.models.base import SavedEstimator
-from unpaired.types import FloatArray, IntArray, Objective
+from unpaired.naming.classifiers import CLASSIFIERS, KernelSpace, kernel_probabilities
+from unpaired.naming.information_head import apply_head
+from unpaired.naming.names import UNKNOWN, name_classes
+from unpaired.naming.smooth_space import SmoothSpace
+from unpaired.problem.problem import MANY_TO_ONE
+from unpaired.spaces.readout import read_dense, to_match
+from unpaired.spaces.solution import Evidence
+from unpaired.types import FloatArray, IntArray
 
 SPACE = ("mean", "axes", "wide", "whitened", "before_last", "smoothed", "neighbours")
 
@@ -28,7 +29,7 @@ class UnsupervisedClassifier(SavedEstimator):
 
     The images are grouped so that neighbours share a group: a linear head is trained to maximise
     the mutual information between the groups of neighbours. The groups take the names whose
-    vectors have the same geometry; labels and pools, where given, are evidence for the names.
+    vectors have the same geometry; labels, where given, are evidence for the names.
 
     Args:
         classifier: What is fitted on labels and named groups: "kernel" (ridge regression with a
@@ -38,8 +39,8 @@ class UnsupervisedClassifier(SavedEstimator):
         random_state: Seed; the same seed on the same machine gives the same bits.
 
     After ``fit``: ``labels_`` (n,), ``confidence_`` (n,), ``match_``, ``history_``, ``trace_``
-    (labels after the start and after each round), ``notes_`` (sentences on what was used and what
-    was ignored). Confidence is the probability of the group times that of the group's name.
+    (labels after the start and after each round), ``notes_`` (sentences on what was done).
+    Confidence is the probability of the group times that of the group's name.
     """
 
     def __init__(
@@ -59,8 +60,6 @@ class UnsupervisedClassifier(SavedEstimator):
         class_vectors: Any,
         labels: Any = None,
         *,
-        pool_images: Any = None,
-        pool_texts: Any = None,
         on_step: Callable[[dict[str, float]], None] = lambda step: None,
     ) -> Self:
         """Name every row of ``images`` by one of the classes.
@@ -70,45 +69,33 @@ class UnsupervisedClassifier(SavedEstimator):
             class_vectors: One row per class, (m, d_y); or a list of such matrices, several
                 descriptions of the same classes in the same order.
             labels: (n,) class of each image, -1 = unknown; None when nothing is known.
-            pool_images: Feature vectors of any other images, (k, d), such as photos of daily life;
-                with ``pool_texts`` they teach which directions of images and of words belong
-                together. They count when maps learned from parts of them agree on all names;
-                ``notes_`` tells. On CIFAR-10 they seldom do.
-            pool_texts: Vectors of sentences about such images, not paired with them, in the space
-                of one of the descriptions in ``class_vectors``.
             on_step: Called after each round with its entry of ``history_``.
         """
         check_choice(self.classifier, "classifier", CLASSIFIERS)
         (rows,) = self._rows_of_fit(images=images)
         descriptions = check_descriptions(class_vectors)
         known = check_labels(labels, len(rows), len(descriptions[0]))
-        pools = check_pools(pool_images, pool_texts, rows, descriptions)
         self.seed_ = resolve_seed(self.random_state)
-        anchors = None
-        if pools is not None:
-            described, *sides = pools
-            rng = derive_rng(self.seed_, "pools")
-            anchors = pool_anchors(rows, described, (sides[0], sides[1]), rng)
         found = name_classes(
             rows,
             descriptions,
             labels=known,
             rng=derive_rng(self.seed_, "naming"),
-            anchors=anchors,
             classifier=self.classifier,
             n_rounds=self.n_rounds,
         )
         self._space, self._kernel, self._weights = found.space, found.kernel, found.classifier
         self.n_classes_ = len(descriptions[0])
         labelled = np.flatnonzero(known != UNKNOWN)
-        score = found.assignments.score
-        self.match_ = describe(
-            found.probabilities,
-            np.asarray(found.labels, dtype=np.int64),
-            Objective(score, {"groups": score}),
-            relation="many-to-one",
-            probabilities=found.probabilities * found.name_certainty[None, :],
+        self.labels_ = np.asarray(found.labels, dtype=np.int64)
+        every = np.arange(len(rows))
+        certain = found.probabilities[every, self.labels_] * found.name_certainty[self.labels_]
+        self.match_ = to_match(
+            read_dense(np.log(np.maximum(found.probabilities, 1e-12)), self.labels_, certain),
+            Evidence({"groups": found.assignments.score}),
+            len(descriptions[0]),
             known=np.column_stack([labelled, known[labelled]]),
+            relation=MANY_TO_ONE,
         )
         self.trace_ = [np.asarray(labels, dtype=np.int64) for labels in found.trace]
         self.notes_ = list(found.notes)
@@ -174,36 +161,6 @@ class UnsupervisedClassifier(SavedEstimator):
         self.n_classes_ = self._weights.shape[1]
         self.trace_ = list(arrays["trace"])
         self._unpack()
-
-
-def check_pools(
-    pool_images: Any, pool_texts: Any, images: FloatArray, descriptions: Sequence[FloatArray]
-) -> tuple[FloatArray, FloatArray, FloatArray] | None:
-    """The description the texts go with, and both pools; None when no pools were given.
-
-    Raises:
-        InputError: when one pool is missing or the columns fit nothing.
-    """
-    if pool_images is None and pool_texts is None:
-        return None
-    if pool_images is None or pool_texts is None:
-        raise InputError(
-            "pool_images and pool_texts must be given together: one is None. Give both, or none; "
-            "more images of the same classes go into images, with label -1."
-        )
-    left, right = check_view(pool_images, "pool_images"), check_view(pool_texts, "pool_texts")
-    if left.shape[1] != images.shape[1]:
-        raise InputError(
-            f"pool_images must have the columns of images, {images.shape[1]}: it has "
-            f"{left.shape[1]}. Use the same feature extractor."
-        )
-    widths = [matrix.shape[1] for matrix in descriptions]
-    if right.shape[1] not in widths:
-        raise InputError(
-            f"pool_texts must have the columns of one of class_vectors, {widths}: it has "
-            f"{right.shape[1]}. Embed the class names by the model that embedded the texts."
-        )
-    return descriptions[widths.index(right.shape[1])], left, right
 
 
 def check_descriptions(class_vectors: Any) -> list[FloatArray]:

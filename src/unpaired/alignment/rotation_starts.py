@@ -1,0 +1,104 @@
+"""Starts for large sets: guesses of the rotation between two score spaces from no pairs at all."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from scipy.optimize import linear_sum_assignment
+
+from unpaired.alignment.icp import Float, weighted_rotation
+from unpaired.math.kernels import squared_distances
+from unpaired.math.neighbours import Float32, Index
+from unpaired.math.sinkhorn import sinkhorn
+
+
+def axis_start(x: Float32, y: Float32, *, n_quantiles: int = 128) -> Float:
+    """The signed permutation of axes under which the marginal distributions agree best.
+
+    Principal axes of a rotated set agree up to order (where variances are close) and sign; the
+    quantile functions of the scores tell both. Uses every row: O(n r log n).
+    """
+    level = (np.arange(n_quantiles) + 0.5) / n_quantiles
+    profile_x = np.quantile(x, level, axis=0).T  # (r_x, n_quantiles)
+    profile_y = np.quantile(y, level, axis=0).T
+    flipped = -profile_x[:, ::-1]
+    plain = np.square(profile_x[:, None] - profile_y).mean(axis=2)
+    mirror = np.square(flipped[:, None] - profile_y).mean(axis=2)
+    rows, columns = linear_sum_assignment(np.minimum(plain, mirror))
+    rotation = np.zeros((x.shape[1], y.shape[1]))
+    sign = np.where(plain[rows, columns] <= mirror[rows, columns], 1.0, -1.0)
+    rotation[rows, columns] = sign
+    return rotation
+
+
+def profile_start(
+    x: Float32,
+    y: Float32,
+    rng: np.random.Generator,
+    *,
+    n_rows: int = 1200,
+    temperature: float = 0.05,
+) -> Float:
+    """The rotation from a soft matching of rows by how similarity to all others is distributed."""
+    pick_x = rng.choice(len(x), min(n_rows, len(x)), replace=False)
+    pick_y = rng.choice(len(y), min(n_rows, len(y)), replace=False)
+    profile_x, profile_y = _profiles(x, pick_x, rng), _profiles(y, pick_y, rng)
+    both = np.vstack([profile_x, profile_y])
+    spread = both.std(axis=0) + 1e-12
+    scale = np.sqrt(profile_x.shape[1])
+    plan = _soft_plan(profile_x / spread / scale, profile_y / spread / scale, temperature, 60)
+    return _rotation_of_plan(x[pick_x], y[pick_y], plan)
+
+
+def soft_refine(
+    x: Float32,
+    y: Float32,
+    rotation: Float,
+    rng: np.random.Generator,
+    *,
+    n_rows: int = 1000,
+    temperatures: tuple[float, ...] = (0.1, 0.05, 0.03, 0.02, 0.02),
+) -> Float:
+    """The rotation after rounds of soft matching between samples, cooling as it goes.
+
+    The samples hold few true partners; soft plans still agree on the rotation they imply.
+    """
+    for temperature in temperatures:
+        pick_x = rng.choice(len(x), min(n_rows, len(x)), replace=False)
+        pick_y = rng.choice(len(y), min(n_rows, len(y)), replace=False)
+        moved, fixed = x[pick_x] @ rotation, y[pick_y]
+        plan = _soft_plan(moved, fixed, temperature, 40)
+        rotation = _rotation_of_plan(x[pick_x], fixed, plan)
+    return rotation
+
+
+def _profiles(rows: Float32, chosen: Index, rng: np.random.Generator) -> Float:
+    """Quantiles of each chosen row's inner products with a large sample, tails resolved finely."""
+    sample = rows[rng.choice(len(rows), min(len(rows), 8000), replace=False)]
+    level = np.array([0.002, 0.01, 0.03, 0.1, 0.25, 0.5, 0.75, 0.9, 0.97, 0.99, 0.998])
+    out = np.empty((len(chosen), len(level) + 1))
+    for start in range(0, len(chosen), 200):
+        part = rows[chosen[start : start + 200]]
+        out[start : start + 200, :-1] = np.quantile(part @ sample.T, level, axis=1).T
+        out[start : start + 200, -1] = np.square(part).sum(axis=1)
+    return out
+
+
+def _soft_plan(left: Float, right: Float | Float32, temperature: float, max_iter: int) -> Float:
+    """Sinkhorn's plan of the squared distances between two sets of rows."""
+    sides = (torch.as_tensor(rows, dtype=torch.float64) for rows in (left, right))
+    return sinkhorn(-squared_distances(*sides), temperature, max_iter=max_iter).numpy()
+
+
+def _rotation_of_plan(x: Float32, y: Float32, plan: Float) -> Float:
+    """The rotation of least squares under a soft plan."""
+    mass = plan.sum(axis=1)
+    target = (plan @ y) / np.maximum(mass, 1e-300)[:, None]
+    return rotation_between(x, target.astype(np.float32), mass)
+
+
+def rotation_between(x: Float32, y: Float32, weight: Float) -> Float:
+    """The rotation of least squares from rows of x to the rows of y in the same places."""
+    rotation = weighted_rotation(x, y, weight)
+    left, _, right = np.linalg.svd(rotation, full_matrices=False)  # plans shrink: drop the scale
+    return np.asarray(left @ right)

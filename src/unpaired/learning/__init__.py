@@ -1,0 +1,1 @@
+"""Two sides in one space from many pairs, with networks."""

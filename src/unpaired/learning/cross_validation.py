@@ -1,0 +1,193 @@
+"""What known pairs, held out in turn, say: how values are taken, the ridge, and how sure to be."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from unpaired.alignment.alternation import Pairs, moments_of
+from unpaired.math.canonical import Maps, Moments
+from unpaired.spaces.space import Part, even_weights, join
+from unpaired.views.features import VALUES, Features, fit_features
+from unpaired.views.view import View
+
+N_FOLDS = 4
+RIDGE_FACTORS = (1.0, 0.3, 0.1, 0.03)
+"""Ridges that are tried, as multiples of the one given."""
+MAX_HELD = 1000
+"""Held-out pairs, and free rows of each side beside them, that are ranked in each fold, at most."""
+MAX_OWNERS = 20_000
+"""Rows of x whose pairs take part, at most."""
+N_DEVIATIONS = 2.5
+"""Standard errors by which another choice must place held-out pairs better than the default."""
+TEMPERATURES = tuple(float(t) for t in np.geomspace(0.03, 3.0, 40))
+"""Of the shares that held-out pairs choose from, in standard deviations of the scores."""
+
+Solve = Callable[[int, Moments], Maps]
+"""Number of a view and the moments of pairs in it -> maps."""
+Choice = TypeVar("Choice", bound=Hashable)
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """Known pairs in parts that are held out in turn; all pairs of a row of x are in one part."""
+
+    parts: list[tuple[Tensor, Tensor]]
+    """Pairs (k, 2) and their weights."""
+    decoys: tuple[Tensor, Tensor]
+    """Free rows of x and of y that are ranked beside the held-out ones."""
+
+    @property
+    def used(self) -> tuple[Tensor, Tensor]:
+        """The rows of x and of y that occur, sorted."""
+        x, y = (
+            torch.unique(torch.cat([*(p[:, side] for p, _ in self.parts), self.decoys[side]]))
+            for side in (0, 1)
+        )
+        return x, y
+
+    def renumber(self, used: tuple[Tensor, Tensor]) -> HeldOut:
+        """The same with numbers among the rows that are used."""
+        parts = [
+            (
+                torch.stack([torch.searchsorted(used[s], p[:, s].contiguous()) for s in (0, 1)], 1),
+                weights,
+            )
+            for p, weights in self.parts
+        ]
+        decoys = [torch.searchsorted(used[side], self.decoys[side]) for side in (0, 1)]
+        return HeldOut(parts, (decoys[0], decoys[1]))
+
+
+def hold_out(pairs: Pairs, rng: np.random.Generator) -> HeldOut | None:
+    """The known pairs in N_FOLDS parts, or None where they are too few to tell."""
+    owners = torch.unique(pairs.known[:, 0])
+    if len(owners) < 2 * N_FOLDS:
+        return None
+    part = torch.full((int(owners.max()) + 1,), -1, device=owners.device)
+    order = torch.as_tensor(rng.permutation(len(owners))[:MAX_OWNERS], device=owners.device)
+    part[owners[order]] = torch.arange(len(order), device=owners.device) % N_FOLDS
+    fold = part[pairs.known[:, 0]]
+    decoys = [
+        free[torch.as_tensor(rng.permutation(len(free))[:MAX_HELD], device=free.device)]
+        for free in (pairs.free_x, pairs.free_y)
+    ]
+    return HeldOut(
+        [(pairs.known[fold == n], pairs.weights[fold == n]) for n in range(N_FOLDS)],
+        (decoys[0], decoys[1]),
+    )
+
+
+def choose_values(
+    x: Tensor, y: Tensor, pairs: Pairs, solve: Solve, max_rank: int, rng: np.random.Generator
+) -> tuple[str, str]:
+    """How the values of both sides are taken: as linear maps place held-out pairs best."""
+    default = (VALUES[0], VALUES[0])
+    found = hold_out(pairs, rng)
+    if found is None:
+        return default
+    used = found.used
+    held = found.renumber(used)
+    placed: list[dict[str, tuple[Features, Tensor]]] = [{}, {}]
+    for of, side, rows in zip(placed, (x, y), used, strict=True):
+        for values in VALUES:
+            features = fit_features(side, rng, max_rank=max_rank, values=values)
+            if values != "plain" or of["roots"][0].preparation.roots:
+                of[values] = features, features(side[rows])
+    errors: dict[tuple[str, str], Tensor] = {}
+    for a, (map_x, rows_x) in placed[0].items():
+        for b, (map_y, rows_y) in placed[1].items():
+            errors[a, b] = placing_errors([View(map_x, map_y, rows_x, rows_y)], held, solve)
+    return clearly_best(errors, default)
+
+
+def choose_ridge(
+    views: Sequence[View],
+    pairs: Pairs,
+    solve: Callable[[float], Solve],
+    rng: np.random.Generator,
+) -> float:
+    """The factor of the ridge that places held-out known pairs best; 1 where they cannot tell."""
+    held = hold_out(pairs, rng)
+    if held is None:
+        return 1.0
+    errors = {factor: placing_errors(views, held, solve(factor)) for factor in RIDGE_FACTORS}
+    return clearly_best(errors, 1.0)
+
+
+def choose_temperature(
+    views: Sequence[View], pairs: Pairs, solve: Solve, rng: np.random.Generator
+) -> float | None:
+    """The temperature at which shares of scores are probabilities of held-out partners.
+
+    Temperature scaling (Guo et al. 2017): the one of the largest likelihood. Decoys stand for all
+    free rows. None where there are too few pairs to tell.
+    """
+    held = hold_out(pairs, rng)
+    if held is None:
+        return None
+    totals = torch.zeros(len(TEMPERATURES))
+    for scores, _ in _held_scores(views, held, solve):
+        k = min(len(scores), scores.shape[1])
+        n_decoys, n_free = scores.shape[1] - k, len(pairs.free_y)
+        more = math.log(max(n_free, 1) / n_decoys) if n_decoys else 0.0
+        logits = scores[:k] / scores.std().clamp_min(1e-12)
+        for number, temperature in enumerate(TEMPERATURES):
+            heated = logits / temperature
+            heated[:, k:] += more
+            totals[number] += torch.log_softmax(heated, 1)[:, :k].diagonal().sum()
+    return TEMPERATURES[int(totals.argmax())]
+
+
+def clearly_best(errors: dict[Choice, Tensor], default: Choice) -> Choice:
+    """The choice of smallest mean error of those clearly below the default's, or the default.
+
+    Errors are of the same rows; clearly means by N_DEVIATIONS standard errors of the difference.
+    """
+    best = default
+    for choice, found in errors.items():
+        gain = errors[default] - found
+        clear = float(gain.mean()) > N_DEVIATIONS * float(gain.std()) / math.sqrt(len(gain))
+        if clear and float(found.mean()) < float(errors[best].mean()):
+            best = choice
+    return best
+
+
+def placing_errors(views: Sequence[View], held: HeldOut, solve: Solve) -> Tensor:
+    """Mean log rank of held-out partners among held-out rows and decoys, both ways, by row of x."""
+    errors = []
+    for scores, pairs in _held_scores(views, held, solve):
+        k = len(pairs)
+        truth = scores[:k, :k].diagonal()
+        above = (scores[:k] > truth[:, None]).sum(1), (scores[:, :k] > truth).sum(0)
+        ranks = ((1.0 + above[0]).log() + (1.0 + above[1]).log()) / 2.0
+        owners, owner = torch.unique(pairs[:, 0], return_inverse=True)
+        sums = ranks.new_zeros(len(owners)).index_add_(0, owner, ranks)
+        errors.append(sums / torch.bincount(owner))
+    return torch.cat(errors)
+
+
+def _held_scores(views: Sequence[View], held: HeldOut, solve: Solve) -> list[tuple[Tensor, Tensor]]:
+    """Scores of held-out pairs' rows and decoys, pairs first, by maps from the other parts."""
+    moments = [[moments_of(view, *pairs) for view in views] for pairs in held.parts]
+    found = []
+    for number, (every, _) in enumerate(held.parts):
+        others = [other for other in range(len(moments)) if other != number]
+        parts = []
+        for view in range(len(views)):
+            maps = solve(view, reduce(Moments.plus, [moments[other][view] for other in others]))
+            parts.append(Part(view, (maps.x, maps.y)))
+        weighted = even_weights(parts, views)
+        pairs = every[:MAX_HELD]
+        rows = [torch.cat([pairs[:, side], held.decoys[side]]) for side in (0, 1)]
+        left = join(weighted, [view.x[rows[0]] for view in views], 0)
+        right = join(weighted, [view.y[rows[1]] for view in views], 1)
+        found.append((left @ right.T, pairs))
+    return found

@@ -1,0 +1,228 @@
+"""The front door: one problem in, one match out, with the space behind it.
+
+Partners that are evident (``alignment.registration``) are looked for first, at any size. Where none
+stand out, rows are aligned softly by views and profiles (``alignment.search``); above some thousand
+rows that is done on a sample, and the maps carry over to all rows. A handful of rows is searched
+directly (``alignment.tiny``), and classes are named (``naming``).
+"""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from joblib import parallel_config
+
+from unpaired._checks import check_jobs, check_view
+from unpaired._random import RandomState, derive_rng, resolve_seed
+from unpaired._threads import few_threads
+from unpaired.alignment.registration import register
+from unpaired.alignment.search import align_softly
+from unpaired.alignment.tiny import align_tiny
+from unpaired.naming.many_to_one import match_many_to_one
+from unpaired.problem.problem import MANY_TO_ONE, ONE_TO_ONE, Problem, check_problem
+from unpaired.problem.weights import repeated
+from unpaired.spaces.readout import read_match
+from unpaired.spaces.solution import Solution
+from unpaired.trust.verdict import trusted
+from unpaired.types import FloatArray, IntArray, Match
+
+FEW_ROWS = 50
+"""Fewer rows cannot tell an answer from an accident."""
+SOFT_ROWS = 3000
+"""Rows a side up to which soft alignment sees all of them; above, a sample of this size."""
+
+
+@dataclass(frozen=True, eq=False)
+class Alignment:
+    """A Match over the rows given, and the space that places unseen rows of both sides."""
+
+    match: Match
+    solution: Solution
+
+    def embed_x(self, x: Any) -> FloatArray:
+        """Rows of x so that inner products with embedded rows of y are scores."""
+        return self._placed(x, 0)
+
+    def embed_y(self, y: Any) -> FloatArray:
+        """Rows of y so that inner products with embedded rows of x are scores."""
+        return self._placed(y, 1)
+
+    def score_matrix(self, x: Any, y: Any) -> FloatArray:
+        """How well each row of x goes with each row of y, (n_x, n_y); larger = better."""
+        return self.embed_x(x) @ self.embed_y(y).T
+
+    def _placed(self, rows: Any, side: int) -> FloatArray:
+        checked = check_view(rows, "xy"[side], min_rows=1)
+        tensor = torch.as_tensor(checked, dtype=torch.float32)
+        return self.solution.space.place(tensor, side).numpy()
+
+
+def match(
+    x: Any,
+    y: Any,
+    pairs: Any = None,
+    relation: str = ONE_TO_ONE,
+    random_state: RandomState = 0,
+    *,
+    forbidden: Any = None,
+    similarity: Any = None,
+    shared: Any = None,
+    weights: Any = None,
+    start: Any = None,
+    leave_out: Literal["auto"] | bool = False,
+    class_sizes: Any = None,
+    n_jobs: int | None = None,
+) -> Match:
+    """Match the rows of two collections by their geometry alone, without networks.
+
+    Args:
+        x: Rows to find partners for, (n_x, d_x): array, tensor, frame or sparse matrix.
+        y: Rows to choose from, (n_y, d_y); the columns need not have anything in common with x's.
+        pairs: Known pairs, (k, 2) of (row of x, row of y), kept as they are.
+        relation: "one-to-one" (rows of the larger side are left out), or "many-to-one" (every row
+            of x gets one of the rows of y, as images get classes).
+        random_state: Seed; the same seed gives the same result.
+        forbidden: Pairs that must not be made, (k, 2).
+        similarity: Side information, (n_x, n_y), larger = likelier pair; any scale.
+        shared: Columns that mean the same on both sides, a pair of (n_x, s) and (n_y, s): rows
+            that are alike in them are likelier pairs. Nothing of size n_x by n_y is made of them
+            above 3,000 rows.
+        weights: How often rows count, a pair of (n_x,) and (n_y,), either None: a row of weight 2
+            counts like two rows in means, axes, maps and dependence, and is matched once. Rows of
+            weight 0 have no influence: they are given what the others leave over, by the maps that
+            the others made, with no confidence (and are left out with ``leave_out``).
+        start: A guess to start from beside the engine's own: a row of y for each row of x, -1 where
+            unknown, or a plan (n_x, n_y) of weights >= 0. It is judged like the others:
+            ``Match.objective.per_start`` tells what it reached. One-to-one only.
+        leave_out: Leave out rows whose confidence is below one half ("auto" or True): all but the
+            known pairs where nothing can be claimed. One-to-one only.
+        class_sizes: Largest number of rows of x for each row of y, many-to-one only.
+        n_jobs: Starts refined at once (one-to-one, where no partners are evident), -1 = as many as
+            there are cores; the result is the same. None takes ``joblib.parallel_config``'s, or 1.
+
+    Returns:
+        A Match in the order of the rows of x.
+    """
+    check_jobs(n_jobs)
+    problem = check_problem(
+        x,
+        y,
+        pairs,
+        relation=relation,
+        forbidden=forbidden,
+        similarity=similarity,
+        shared=shared,
+        weights=weights,
+        start=start,
+        leave_out=leave_out,
+        class_sizes=class_sizes,
+    )
+    seed = resolve_seed(random_state)
+    with _jobs(n_jobs), few_threads(len(problem.x)):
+        if problem.relation == MANY_TO_ONE:
+            return match_many_to_one(problem, derive_rng(seed, "match"))
+        return solve(problem, seed).match
+
+
+def align(
+    x: Any,
+    y: Any,
+    pairs: Any = None,
+    *,
+    random_state: RandomState = 0,
+    forbidden: Any = None,
+    similarity: Any = None,
+    shared: Any = None,
+    weights: Any = None,
+    start: Any = None,
+    leave_out: Literal["auto"] | bool = False,
+    n_jobs: int | None = None,
+) -> Alignment:
+    """One-to-one matching with the space behind it; arguments as for ``match``."""
+    check_jobs(n_jobs)
+    problem = check_problem(
+        x,
+        y,
+        pairs,
+        forbidden=forbidden,
+        similarity=similarity,
+        shared=shared,
+        weights=weights,
+        start=start,
+        leave_out=leave_out,
+    )
+    with _jobs(n_jobs), few_threads(len(problem.x)):
+        return solve(problem, resolve_seed(random_state))
+
+
+def solve(problem: Problem, seed: int) -> Alignment:
+    """The alignment of a checked one-to-one problem."""
+    rng = derive_rng(seed, "match")
+    rows_x, rows_y = problem.counted
+    whole = len(rows_x) == len(problem.x) and len(rows_y) == len(problem.y)
+    solution = _solve(problem if whole else problem.restrict(rows_x, rows_y), rng)
+    return Alignment(read_match(problem, solution, trusted=trusted(solution)), solution)
+
+
+def _solve(problem: Problem, rng: np.random.Generator) -> Solution:
+    """The solution of a problem all of whose rows count."""
+    if min(len(problem.x), len(problem.y)) < FEW_ROWS:
+        return align_tiny(problem, rng)
+    registered = register(problem, rng)
+    if registered.stands_out:
+        solution = registered.solution()
+        if problem.side is None:
+            return solution
+        if problem.side.favours(read_match(problem, solution, trusted=True).partner):
+            return solution
+    solution = solve_softly(problem, rng)
+    reached = solution.evidence.reached
+    reached |= {f"evident partners, {name}": value for name, value in registered.tried.items()}
+    return solution
+
+
+def solve_softly(problem: Problem, rng: np.random.Generator) -> Solution:
+    """The soft alignment of a problem, on a sample where it has many rows."""
+    needed_x, needed_y = problem.known.T
+    rows_x = _sample(len(problem.x), needed_x, problem.weights[0], rng)
+    if problem.start is not None:
+        partners = problem.start.partners_of(rows_x)[: SOFT_ROWS - len(needed_y)]
+        needed_y = np.union1d(needed_y, partners)
+    rows_y = _sample(len(problem.y), needed_y, problem.weights[1], rng)
+    known = np.column_stack(
+        [np.searchsorted(rows_x, problem.known[:, 0]), np.searchsorted(rows_y, problem.known[:, 1])]
+    )
+    side, start = problem.side, problem.start
+    return align_softly(
+        torch.as_tensor(problem.x[rows_x], dtype=torch.float32),
+        torch.as_tensor(problem.y[rows_y], dtype=torch.float32),
+        rng,
+        known=known,
+        similarity=None if side is None else torch.as_tensor(side.block(rows_x, rows_y)).float(),
+        starts=None if start is None else {start.name: start.block(rows_x, rows_y)},
+    )
+
+
+def _sample(
+    n: int, needed: IntArray, weight: FloatArray | None, rng: np.random.Generator
+) -> IntArray:
+    """At most SOFT_ROWS rows out of n, in order, those needed among them.
+
+    With weights rows occur as often as they count.
+    """
+    if weight is not None:
+        rows = np.arange(n)[repeated(weight, min(n, SOFT_ROWS), rng)]
+        return np.sort(np.concatenate([rows, np.setdiff1d(needed, rows)]))
+    if n <= SOFT_ROWS:
+        return np.arange(n)
+    rest = rng.permutation(np.setdiff1d(np.arange(n), needed))
+    return np.sort(np.concatenate([needed, rest[: max(0, SOFT_ROWS - len(needed))]]))
+
+
+def _jobs(n_jobs: int | None) -> Any:
+    """Where several starts are refined at once, if that is asked for."""
+    return nullcontext() if n_jobs is None else parallel_config("threading", n_jobs=n_jobs)

@@ -1,1 +1,0 @@
-"""Finding the matching: starts, solvers, and the portfolio that chooses."""

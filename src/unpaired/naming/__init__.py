@@ -1,0 +1,1 @@
+"""Images to classes: groups of rows and the names they take."""

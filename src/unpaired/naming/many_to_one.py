@@ -1,0 +1,52 @@
+"""Many rows of x to one row of y, as images to classes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from unpaired.errors import InputError
+from unpaired.naming.names import name_classes
+from unpaired.plans.assignment import assign_many
+from unpaired.problem.problem import MANY_TO_ONE, Problem
+from unpaired.problem.weights import repeated
+from unpaired.spaces.readout import read_dense, to_match
+from unpaired.spaces.solution import Evidence
+from unpaired.types import Match
+
+
+def match_many_to_one(problem: Problem, rng: np.random.Generator) -> Match:
+    """Every row of x gets a row of y: groups of x named by the geometry of y.
+
+    Scores are log probabilities of the classes, with the side information added.
+    """
+    n_x, n_y = len(problem.x), len(problem.y)
+    labels = np.full(n_x, -1, dtype=np.int64)
+    labels[problem.known[:, 0]] = problem.known[:, 1]
+    weight = problem.weights[0]
+    counted = np.arange(n_x)[repeated(weight, n_x, rng)]
+    if len(counted) < n_y:
+        raise InputError(
+            f"weights of x must leave at least one row that counts for each of the {n_y} rows of "
+            f"y: {len(counted)} do. Give more rows a weight above 0."
+        )
+    named = name_classes(problem.x[counted], problem.y, labels=labels[counted], rng=rng)
+    probability = named.probabilities
+    if weight is not None:
+        probability = named.predict_probabilities(problem.x)
+        probability[problem.known[:, 0]] = np.eye(n_y)[problem.known[:, 1]]
+    scores = np.log(np.maximum(probability, 1e-12))
+    if problem.side is not None:
+        scores = scores + problem.side.block(np.arange(n_x), np.arange(n_y))
+    partner = assign_many(
+        -scores, capacity=problem.class_sizes, known=problem.known, forbidden=problem.forbidden
+    )
+    share = np.exp(scores - scores.max(axis=1, keepdims=True))
+    share /= share.sum(axis=1, keepdims=True)
+    certain = (share * named.name_certainty)[np.arange(n_x), np.maximum(partner, 0)]
+    return to_match(
+        read_dense(scores, partner, certain),
+        Evidence({"groups": named.assignments.score}),
+        n_y,
+        known=problem.known,
+        relation=MANY_TO_ONE,
+    )

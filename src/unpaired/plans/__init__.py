@@ -1,0 +1,1 @@
+"""Who goes with whom, softly or not."""

@@ -1,0 +1,224 @@
+"""Linear assignment in every shape the matching engine needs; all costs are minimised.
+
+One family of signatures: a cost comes in (dense, or as candidate lists), keyword-only structure
+(`known`, `forbidden`, `skip_cost`) narrows the answer, and `partner` comes out: `partner[i]` is the
+column of row i, or -1 where the row is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import linear_sum_assignment
+
+from unpaired.errors import InputError
+from unpaired.plans._auction import (
+    auction,
+    check_capacity,
+    check_cost,
+    check_pairs,
+    check_skip_cost,
+    fill_columns,
+    forbid,
+    keep_known,
+    sparse_exact,
+)
+
+Float = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+EXACT_ROWS = 1500
+"""Contested rows up to which sparse problems are solved exactly; above, by auction."""
+
+
+def assign(
+    cost: ArrayLike,
+    *,
+    known: ArrayLike | None = None,
+    forbidden: ArrayLike | None = None,
+    skip_cost: ArrayLike | None = None,
+) -> Index:
+    """The cheapest one-to-one matching of the rows of a dense cost matrix to its columns.
+
+    As many rows as possible are matched (with `skip_cost`: as many as pay), then the sum is least.
+    Rows beyond the number of columns, and rows that only forbidden columns could serve, get -1.
+
+    Args:
+        cost: (n_rows, n_columns), finite or +inf; +inf forbids a pair.
+        known: (p, 2) pairs (row, column) kept whatever they cost.
+        forbidden: (q, 2) pairs that must not be matched.
+        skip_cost: Price of leaving a row out, one number or one per row; leaving a column out is
+            free. None: rows are left out only when no allowed column remains.
+
+    >>> assign([[1.0, 2.0], [1.0, 5.0]]).tolist()
+    [1, 0]
+    >>> assign([[1.0, 2.0], [1.0, 5.0]], skip_cost=1.5).tolist()
+    [0, -1]
+    """
+    costs = check_cost(cost)
+    n_rows, n_columns = costs.shape
+    partner, rows, columns = keep_known(known, n_rows, n_columns)
+    costs = forbid(costs, forbidden)
+    if not len(rows):
+        return partner
+    inner = costs[np.ix_(rows, columns)]
+    allowed = np.isfinite(inner)
+    price = check_skip_cost(skip_cost, n_rows)
+    if price is None:
+        span = float(np.ptp(inner[allowed])) if allowed.any() else 0.0
+        top = float(inner[allowed].max()) if allowed.any() else 0.0
+        ceiling = top + (span + 1.0) * (min(inner.shape) + 1)
+        chosen_rows, chosen = linear_sum_assignment(np.where(allowed, inner, ceiling))
+    else:
+        # A pair dearer than the row's price is never worth it, so it can stand for "out" at
+        # gain 0: any partial matching extends to a full one by such pairs.
+        price = price[rows][:, None]
+        useful = allowed & (inner < price)
+        gain = np.where(useful, inner - price, 0.0)
+        chosen_rows, chosen = linear_sum_assignment(gain)
+        allowed = useful
+    good = allowed[chosen_rows, chosen]
+    partner[rows[chosen_rows[good]]] = columns[chosen[good]]
+    return partner
+
+
+def assign_many(
+    cost: ArrayLike,
+    *,
+    capacity: ArrayLike | None = None,
+    known: ArrayLike | None = None,
+    forbidden: ArrayLike | None = None,
+    skip_cost: ArrayLike | None = None,
+) -> Index:
+    """The cheapest many-to-one matching: every row gets a column, a column may serve many rows.
+
+    Without `capacity` each row takes its cheapest allowed column (the semi-relaxed step). With it,
+    column j serves at most `capacity[j]` rows, known pairs included; the result is the exact
+    optimum, found by shortest paths over the columns (cheap for few columns and many rows).
+
+    >>> assign_many([[0.0, 1.0], [0.0, 3.0], [0.0, 2.0]], capacity=[2, 1]).tolist()
+    [1, 0, 0]
+    """
+    costs = forbid(check_cost(cost), forbidden)
+    n_rows, n_columns = costs.shape
+    price = check_skip_cost(skip_cost, n_rows)
+    pairs = check_pairs(known, "known", n_rows, n_columns)
+    if len(np.unique(pairs[:, 0])) != len(pairs):
+        raise InputError("known must name a row once. A row appears twice. Keep one of its pairs.")
+    partner = np.full(n_rows, -1, dtype=np.int64)
+    partner[pairs[:, 0]] = pairs[:, 1]
+    rows = np.setdiff1d(np.arange(n_rows), pairs[:, 0])
+    inner = costs[rows]
+    # One more column, "out": at the row's price, or dearer than any detour when there is no price.
+    finite = inner[np.isfinite(inner)]
+    span = float(np.ptp(finite)) if finite.size else 0.0
+    ceiling = (float(finite.max()) if finite.size else 0.0) + (span + 1.0) * (n_columns + 1)
+    out = np.full(len(rows), ceiling) if price is None else price[rows]
+    inner = np.column_stack([inner, out])
+    room = np.full(n_columns + 1, n_rows, dtype=np.int64)
+    if capacity is not None:
+        room[:-1] = check_capacity(capacity, n_columns) - np.bincount(
+            pairs[:, 1], minlength=n_columns
+        )
+        if (room < 0).any():
+            raise InputError(
+                "capacity must hold the known pairs. "
+                f"Column {int(np.argmin(room))} has more known pairs than room. Raise it."
+            )
+    chosen = fill_columns(inner, room)
+    partner[rows] = np.where(chosen == n_columns, -1, chosen)
+    return partner
+
+
+def assign_sparse(
+    candidates: ArrayLike,
+    costs: ArrayLike,
+    n_columns: int,
+    *,
+    known: ArrayLike | None = None,
+    forbidden: ArrayLike | None = None,
+    skip_cost: ArrayLike | None = None,
+    max_iter: int = 20_000,
+) -> Index:
+    """A cheap one-to-one matching that uses only each row's candidate columns.
+
+    Rows whose cheapest column nobody else wants are settled by one pass. If at most `EXACT_ROWS`
+    rows exist the optimum is exact; above, an auction reaches a sum within `n_rows` times
+    its smallest bid (3% of the spread of costs) of the optimum, in time that grows almost linearly.
+    A row whose candidates are all taken at lower prices is left out (-1): `complete` serves it.
+
+    Args:
+        candidates: (n_rows, k) column numbers, -1 where a row has fewer than k candidates.
+        costs: (n_rows, k), finite; entries at -1 are ignored.
+        n_columns: Number of columns in all.
+        known: (p, 2) pairs (row, column) kept whatever they cost.
+        forbidden: (q, 2) pairs that must not be matched.
+        skip_cost: Price of leaving a row out, one number or one per row. None: a little above
+            twice the dearest candidate.
+        max_iter: Rounds of bidding; rows still bidding then are left out.
+
+    >>> assign_sparse([[0, 1], [0, -1]], [[1.0, 2.0], [1.0, 0.0]], 2).tolist()
+    [1, 0]
+    """
+    index = np.array(candidates, dtype=np.int64)
+    weight = np.array(costs, dtype=np.float64)
+    if index.ndim != 2 or index.shape != weight.shape:
+        raise InputError(
+            "candidates and costs must both be (n_rows, k). "
+            f"Got {index.shape} and {weight.shape}. Pass one cost per candidate."
+        )
+    if index.size and (index.max() >= n_columns or index.min() < -1):
+        raise InputError(
+            f"candidates must lie in -1..{n_columns - 1}. Got {int(index.min())} to "
+            f"{int(index.max())}. Check n_columns."
+        )
+    n_rows = len(index)
+    partner, rows, columns = keep_known(known, n_rows, n_columns)
+    taken = np.ones(n_columns + 1, dtype=bool)
+    taken[columns] = False  # index -1 reads the last entry, which stays taken
+    weight[taken[index]] = np.inf
+    for row, column in check_pairs(forbidden, "forbidden", n_rows, n_columns):
+        weight[row, index[row] == column] = np.inf
+    index, weight = index[rows], weight[rows]
+    finite = weight[np.isfinite(weight)]
+    if not finite.size:
+        return partner
+    price = check_skip_cost(skip_cost, n_rows)
+    out = np.full(len(rows), 2.0 * finite.max() - finite.min() + 1e-9 + 0.1 * np.ptp(finite))
+    if price is not None:
+        out = price[rows]
+    index = np.where(index < 0, 0, index)
+    if len(rows) <= EXACT_ROWS:
+        partner[rows] = sparse_exact(index, weight, n_columns, out, maximal=price is None)
+    else:
+        step = 0.03 * float(finite.std()) or 1e-12
+        partner[rows] = auction(index, weight, n_columns, out, step, max_iter)
+    return partner
+
+
+def complete(
+    partner: Index,
+    n_columns: int,
+    cost_block: Callable[[Index, Index], Float],
+    *,
+    block: int = 2000,
+) -> Index:
+    """The matching with its left-out rows given the free columns, cheapest first in blocks.
+
+    `cost_block(rows, columns)` returns the dense costs of a block; at most `block` squared numbers
+    exist at a time. With at most `block` free rows the completion is optimal.
+    """
+    full = np.array(partner, dtype=np.int64)
+    rows = np.flatnonzero(full < 0)
+    used = np.zeros(n_columns, dtype=bool)
+    used[full[full >= 0]] = True
+    free = np.flatnonzero(~used)
+    while len(rows) and len(free):
+        now_rows, now = rows[:block], free[: max(block, 1)]
+        chosen_rows, chosen = linear_sum_assignment(cost_block(now_rows, now))
+        full[now_rows[chosen_rows]] = now[chosen]
+        rows = np.concatenate([np.setdiff1d(now_rows, now_rows[chosen_rows]), rows[block:]])
+        free = np.setdiff1d(free, now[chosen])
+    return full

@@ -1,0 +1,1 @@
+"""Matchings of two Gram matrices: quadratic assignment, exactly or nearly."""

@@ -1,0 +1,1 @@
+"""The space both sides share, and a Match read out of it."""

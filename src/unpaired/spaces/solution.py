@@ -1,0 +1,40 @@
+"""What a solver returns: a space, the evidence for it, and how it came about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from unpaired.spaces.space import Space
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What speaks for a solution, label-free."""
+
+    reached: dict[str, float]
+    """What each start reached: dependence, or contrast where partners are evident."""
+    agreement: float = float("nan")
+    """How well independent starts agree, 0 to 1; NaN when only one was looked at."""
+    gap: float = float("nan")
+    """Dependence above that of random maps, as a share of what was possible; NaN: not measured."""
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """A space, the evidence for it, one dict per step, and sentences on what was done."""
+
+    space: Space
+    evidence: Evidence
+    kind: str
+    """How it was found: "evident", "tiny", "profiles", "known pairs" or "self-learned"."""
+    certainty: float = 0.0
+    """What the evidence lets single rows claim at most, 0 to 1."""
+    temperature: float = 0.25
+    """Of the shares from which confidence is read, in standard deviations of the scores."""
+    history: list[dict[str, float]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def evident(self) -> bool:
+        """Whether each row has one near partner, so that scores are minus squared distances."""
+        return self.kind == "evident"

@@ -1,0 +1,260 @@
+"""The space both sides share: arrays that embed, score and place rows, also rows never seen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from unpaired.math.hubness import crowding
+from unpaired.math.ridge import ridge_map
+from unpaired.nets.residual import ResidualTower
+from unpaired.views.features import Arrays, FeatureMap, to_array
+from unpaired.views.view import View, map_from_arrays, map_to_arrays
+
+BLOCK_ROWS = 2048
+SPREAD_ROWS = 1000
+"""Rows a side on which the spread of scores is measured."""
+SMOOTHING_RIDGE = 1e-3
+"""Ridge of the regressions that predict a row's place, in units of the total variance."""
+
+Pair = tuple[Tensor, Tensor]
+"""Something of x and the same of y."""
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Linear maps or networks that make the coordinates of both sides in one view comparable."""
+
+    view: int
+    """Number of the view."""
+    maps: Pair
+    """(r, k) linear maps; (r,) factors of the coordinates where networks follow."""
+    towers: tuple[ResidualTower, ResidualTower] | None = None
+    weight: float = 1.0
+    """What the products of this part count in a score."""
+    penalty: Tensor | None = None
+    """What the square of each embedded value costs a score, (k,). With it rows keep their length;
+    without it they are scaled to length one, so that products are cosines."""
+    offsets: Pair | None = None
+    """(1, k) added after the maps."""
+
+    @property
+    def width(self) -> int:
+        """Dimensions of its embedding."""
+        return (self.maps[0] if self.towers is None else self.towers[0].linear).shape[1]
+
+    def embed(self, coordinates: Tensor, side: int, width: int | None = None) -> Tensor:
+        """Rows of a side (0 = x, 1 = y) by their coordinates, (n, r) -> (n, k)."""
+        if self.towers is not None:
+            rows = self.towers[side](coordinates * self.maps[side])
+        else:
+            rows = coordinates @ self.maps[side]
+        if self.offsets is not None:
+            rows = rows + self.offsets[side]
+        rows = rows if self.penalty is not None else normalize(rows)
+        return rows[:, :width] * self.weight**0.5
+
+
+def join(
+    parts: Sequence[Part], coordinates: Sequence[Tensor], side: int, width: int | None = None
+) -> Tensor:
+    """Rows of a side in the space, from their coordinates in every view, (n, sum of widths)."""
+    return torch.cat([part.embed(coordinates[part.view], side, width) for part in parts], 1)
+
+
+def lengths(parts: Sequence[Part], joined: Tensor) -> Tensor:
+    """What the lengths of joined rows cost their scores, (n,)."""
+    costs = [
+        joined.new_zeros(part.width) if part.penalty is None else part.penalty for part in parts
+    ]
+    return joined.square() @ torch.cat(costs)
+
+
+def spread(left: Tensor, right: Tensor) -> float:
+    """The standard deviation of the inner products of two sets of rows, on some of them."""
+    some = [rows[:: -(-len(rows) // SPREAD_ROWS)] for rows in (left, right)]
+    return max(float((some[0] @ some[1].T).std()), 1e-12)
+
+
+def even_weights(
+    parts: Sequence[Part], views: Sequence[View], width: int | None = None
+) -> list[Part]:
+    """The parts with weights under which the scores of all of them spread alike."""
+    found = []
+    for part in parts:
+        plain = replace(part, weight=1.0)
+        view = views[part.view]
+        sides = plain.embed(view.x, 0, width), plain.embed(view.y, 1, width)
+        found.append(replace(part, weight=1.0 / spread(*sides)))
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Space:
+    """Feature maps, parts on top of them, and how hubs are held back; products are scores."""
+
+    features: tuple[tuple[FeatureMap, FeatureMap], ...]
+    parts: tuple[Part, ...]
+    references: Pair
+    """Embedded training rows of x and of y, against which crowding is measured; may be empty."""
+    n_nearest: int = 10
+    """Rows of the other side that count as near (CSLS)."""
+    smoothers: tuple[tuple[int, Pair, Pair], ...] = ()
+    """(view, maps, offsets) of regressions that predict a row's place; their mean with it is the
+    embedding: they vary less from row to row."""
+
+    @torch.no_grad()
+    def embed(self, rows: Tensor, side: int) -> Tensor:
+        """Rows of a side (0 = x, 1 = y) in the space, (n, k)."""
+        blocks = [
+            self._join([pair[side](block) for pair in self.features], side)
+            for block in torch.split(rows, BLOCK_ROWS)
+        ]
+        return torch.cat(blocks)
+
+    def _join(self, coordinates: Sequence[Tensor], side: int) -> Tensor:
+        joined = join(self.parts, coordinates, side)
+        for view, maps, offsets in self.smoothers:
+            joined = joined + coordinates[view] @ maps[side] + offsets[side]
+        return joined / (1 + len(self.smoothers))
+
+    @torch.no_grad()
+    def corrected(self, embedded: Tensor, side: int) -> Tensor:
+        """Embedded rows with two more columns, so that plain products are corrected scores.
+
+        CSLS (Conneau et al. 2018) takes off half of how crowded a row is among the training rows of
+        the other side: it needs no other row that is scored.
+        """
+        cost = 0.5 * crowding(embedded, self.references[1 - side], self.n_nearest)
+        if any(part.penalty is not None for part in self.parts):
+            cost = cost + lengths(self.parts, embedded)
+        level, ones = -cost[:, None], torch.ones_like(cost[:, None])
+        return torch.cat([embedded, *((level, ones) if side == 0 else (ones, level))], 1)
+
+    def place(self, rows: Tensor, side: int) -> Tensor:
+        """Rows of a side so that inner products across sides are scores, hubs held back."""
+        return self.corrected(self.embed(rows, side), side)
+
+    def scores(self, x: Tensor, y: Tensor) -> Tensor:
+        """How well each row of x goes with each row of y, (n, m); larger = better."""
+        return self.place(x, 0) @ self.place(y, 1).T
+
+    def arrays(self) -> Arrays:
+        """All that ``from_arrays`` needs."""
+        found: Arrays = {"n_nearest": np.asarray(self.n_nearest)}
+        for side, name in enumerate("xy"):
+            found[f"reference.{name}"] = to_array(self.references[side])
+            for number, pair in enumerate(self.features):
+                for key, array in map_to_arrays(pair[side]).items():
+                    found[f"features{number}.{name}.{key}"] = array
+            for number, part in enumerate(self.parts):
+                own = f"part{number}.{name}"
+                found[f"{own}.map"] = to_array(part.maps[side])
+                if part.offsets is not None:
+                    found[f"{own}.offset"] = to_array(part.offsets[side])
+                if part.towers is not None:
+                    for key, tensor in part.towers[side].state_dict().items():
+                        found[f"{own}.tower.{key}"] = to_array(tensor)
+            for number, (_, maps, offsets) in enumerate(self.smoothers):
+                found[f"smoother{number}.{name}.map"] = to_array(maps[side])
+                found[f"smoother{number}.{name}.offset"] = to_array(offsets[side])
+        for number, part in enumerate(self.parts):
+            found[f"part{number}.view"] = np.asarray(part.view)
+            found[f"part{number}.weight"] = np.asarray(part.weight)
+            if part.penalty is not None:
+                found[f"part{number}.penalty"] = to_array(part.penalty)
+        for number, (view, _, _) in enumerate(self.smoothers):
+            found[f"smoother{number}.view"] = np.asarray(view)
+        return found
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays, device: torch.device) -> Space:
+        """The space that ``arrays`` were taken from."""
+
+        def tensor(name: str) -> Tensor:
+            return torch.as_tensor(arrays[name], device=device)
+
+        def both(prefix: str, name: str) -> Pair:
+            return tensor(f"{prefix}.x.{name}"), tensor(f"{prefix}.y.{name}")
+
+        def under(prefix: str) -> Arrays:
+            return {k.removeprefix(prefix): a for k, a in arrays.items() if k.startswith(prefix)}
+
+        features: list[tuple[FeatureMap, FeatureMap]] = []
+        while under(f"features{len(features)}.x."):
+            name = f"features{len(features)}"
+            map_x, map_y = (map_from_arrays(under(f"{name}.{s}."), device) for s in "xy")
+            features.append((map_x, map_y))
+        parts: list[Part] = []
+        while f"part{len(parts)}.view" in arrays:
+            name = f"part{len(parts)}"
+            towers = [_tower(under(f"{name}.{side}.tower."), device) for side in "xy"]
+            parts.append(
+                Part(
+                    int(arrays[f"{name}.view"]),
+                    both(name, "map"),
+                    (towers[0], towers[1]) if towers[0] and towers[1] else None,
+                    float(arrays[f"{name}.weight"]),
+                    tensor(f"{name}.penalty") if f"{name}.penalty" in arrays else None,
+                    both(name, "offset") if f"{name}.x.offset" in arrays else None,
+                )
+            )
+        smoothers: list[tuple[int, Pair, Pair]] = []
+        while f"smoother{len(smoothers)}.view" in arrays:
+            name = f"smoother{len(smoothers)}"
+            view = int(arrays[f"{name}.view"])
+            smoothers.append((view, both(name, "map"), both(name, "offset")))
+        references = tensor("reference.x"), tensor("reference.y")
+        count = int(arrays["n_nearest"])
+        return cls(tuple(features), tuple(parts), references, count, tuple(smoothers))
+
+
+def build_space(
+    views: Sequence[View],
+    parts: Sequence[Part],
+    *,
+    n_nearest: int,
+    max_reference: int = 5000,
+    smooth_by: Sequence[int] = (),
+) -> Space:
+    """The space made of ``parts`` on ``views``, with the views' rows as reference.
+
+    ``smooth_by`` numbers the views from whose coordinates places are predicted by ridge regression.
+    """
+    features = tuple((view.map_x, view.map_y) for view in views)
+    joined = [
+        join(parts, [view.x if side == 0 else view.y for view in views], side) for side in (0, 1)
+    ]
+    smoothers = []
+    for number in smooth_by:
+        fitted = [
+            ridge_map(rows, target, SMOOTHING_RIDGE)
+            for rows, target in zip((views[number].x, views[number].y), joined, strict=True)
+        ]
+        maps, offsets = (fitted[0][0], fitted[1][0]), (fitted[0][1], fitted[1][1])
+        smoothers.append((number, maps, offsets))
+    empty = joined[0].new_zeros(0, joined[0].shape[1])
+    space = Space(features, tuple(parts), (empty, empty), n_nearest, tuple(smoothers))
+    references = []
+    for side in (0, 1):
+        rows = [view.x if side == 0 else view.y for view in views]
+        step = -(-len(rows[0]) // max_reference)
+        references.append(space._join([placed[::step] for placed in rows], side))
+    return replace(space, references=(references[0], references[1]))
+
+
+def _tower(arrays: Arrays, device: torch.device) -> ResidualTower | None:
+    """The network that ``arrays`` hold, if any."""
+    if not arrays:
+        return None
+    state = {name: torch.as_tensor(array) for name, array in arrays.items()}
+    layers = sorted(int(name.split(".")[1]) for name in state if name.endswith("bias"))
+    hidden = tuple(len(state[f"residual.{layer}.bias"]) for layer in layers)
+    tower = ResidualTower(state["linear"], hidden)
+    tower.load_state_dict(state)
+    return tower.to(device).eval().requires_grad_(False)

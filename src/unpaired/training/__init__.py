@@ -1,1 +1,0 @@
-"""The learning loop and its objective."""

@@ -1,0 +1,1 @@
+"""What may be claimed of a match."""

@@ -1,0 +1,1 @@
+"""Rows to coordinates, also for rows never seen."""

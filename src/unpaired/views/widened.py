@@ -1,0 +1,45 @@
+"""Coordinates with kernel features of themselves beside them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from unpaired.views.features import Arrays, Features
+
+
+@dataclass(frozen=True)
+class Widened:
+    """The coordinates of ``base``, and what ``kernel`` makes of them."""
+
+    base: Features
+    kernel: Features
+
+    kind: ClassVar[str] = "widened"
+
+    def __call__(self, rows: Tensor) -> Tensor:
+        """Coordinates (n, r + l) of rows."""
+        placed = self.base(rows)
+        return torch.cat([placed, self.kernel(placed)], 1)
+
+    def arrays(self) -> Arrays:
+        """Arrays by name."""
+        parts = {"base": self.base, "kernel": self.kernel}
+        return {
+            f"{p}.{name}": a for p, found in parts.items() for name, a in found.arrays().items()
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays, device: torch.device) -> Widened:
+        """The map that ``arrays`` were taken from."""
+        base, kernel = (
+            Features.from_arrays(
+                {k.removeprefix(f"{p}."): a for k, a in arrays.items() if k.startswith(f"{p}.")},
+                device,
+            )
+            for p in ("base", "kernel")
+        )
+        return cls(base, kernel)
