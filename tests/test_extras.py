@@ -27,7 +27,7 @@ np.savetxt("x.csv", x, delimiter=",")
 found = unpaired.match(read_table("x.csv").values, y)
 assert (order[found.partner] == np.arange(60)).all()
 found.to_csv("match.csv")
-unpaired.DMAE(n_epochs=1, random_state=0).fit(x, y).save("model")
+unpaired.DMAE(random_state=0).fit(x, y).save("model")
 print(unpaired.load("model").transform_x(x).shape[0])
 """
     assert run(code, tmp_path) == "60\n"

@@ -65,6 +65,21 @@ def test_values_that_are_not_finite_come_back(model, tmp_path):
     ]  # fmt: skip
 
 
+def test_arrays_of_all_shapes_come_back(model, tmp_path, rng):
+    extra = {
+        "number": np.float64(0.5) * np.ones(()),
+        "turned": rng.normal(size=(3, 4)).T,
+        "every second": rng.normal(size=(6, 4))[::2, ::2],
+        "nothing": np.zeros((0, 3)),
+    }
+    model._arrays |= extra
+    model.save(tmp_path / "model")
+    loaded = unpaired.load(tmp_path / "model")
+    for name, array in extra.items():
+        assert loaded._arrays[name].shape == array.shape
+        np.testing.assert_array_equal(loaded._arrays[name], array)
+
+
 def test_saving_again_replaces_everything(model, folder, views):
     other = CCA(random_state=1).fit(views[0][:, :2], views[1], "aligned")
     other.save(folder)

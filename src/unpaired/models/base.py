@@ -108,7 +108,8 @@ class SavedEstimator(BaseEstimator):  # type: ignore[misc]
         match = self.match_
         for name in MATCH_ARRAYS:
             arrays[f"match.{name}"] = getattr(match, name)
-        data = save({name: np.ascontiguousarray(array) for name, array in arrays.items()})
+        # not ascontiguousarray, which makes vectors of single numbers
+        data = save({name: np.asarray(array, order="C") for name, array in arrays.items()})
         config = _written(
             {
                 "format": FORMAT,
