@@ -70,7 +70,7 @@ $(RUNTIME): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@echo "set-up: installing unpaired and what it needs, pinned by constraints.txt (a minute or two)"
 	@$(INSTALL) setuptools
-	@$(INSTALL) --editable .
+	@$(INSTALL) --editable '.[cli,report]'
 	@touch $@
 
 $(DEV): $(RUNTIME)

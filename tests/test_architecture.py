@@ -16,9 +16,12 @@ MAX_LINES = 400
 # Inside a room imports are free. Only what is used is allowed: a new arrow is a decision.
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
-    "types": set(),
+    "_files": {"errors"},
+    "_log": set(),
+    "_names": {"errors"},
+    "types": {"errors", "_files"},
     "_random": {"errors"},
-    "_checks": {"errors", "types"},
+    "_checks": {"errors", "types", "_names"},
     "_threads": set(),
     "math": {"errors", "_checks"},
     "nets": {"errors"},
@@ -36,16 +39,26 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"naming", "trust"},
     "evaluation": {"errors", "types", "_checks"},
     "features": {"errors", "_checks"},
-    "datasets": {"errors", "types", "_checks"},
-    "models": {"errors", "types", "_checks", "_random", "_threads", "nets", "problem", "plans"}
+    "datasets": {"errors", "types", "_checks", "_files"},
+    "models": {
+        "errors",
+        "types",
+        "_checks",
+        "_files",
+        "_random",
+        "_threads",
+        "nets",
+        "problem",
+        "plans",
+    }
     | {"spaces", "alignment", "naming", "learning", "matching", "evaluation"},
     "baselines": {"errors", "types", "_checks", "_random", "math", "nets", "plans", "solvers"}
     | {"spaces", "naming", "models"},
     "registry": set(),  # it names homes; what is asked for is imported then
-    "loading": {"_checks", "models", "registry"},
+    "loading": {"errors", "_checks", "models", "registry"},
     "experiment": {"types", "matching"},
     "report": {"errors", "types"},
-    "tables": {"errors", "types"},
+    "files": {"errors", "types", "_files"},
     "demo": {"types", "naming", "evaluation", "datasets", "models", "experiment"},
     "bench": {"errors", "types", "_checks", "_random", "matching", "evaluation", "features"}
     | {"datasets", "models", "registry", "experiment"},
@@ -62,7 +75,7 @@ MUST_NOT_KNOW = dict.fromkeys(
     ["math", "nets", "views", "problem", "plans", "solvers", "spaces", "alignment", "naming"]
     + ["learning", "trust", "trust/false_discovery", "matching", "evaluation"],
     FOR_PEOPLE,
-) | {"report": {"torch"}, "tables": {"torch"}}
+) | {"report": {"torch"}, "files": {"torch"}}
 NEVER = {"pickle", "cloudpickle", "dill", "joblib", "marshal", "shelve"}  # nothing is pickled
 # file -> what it alone may import of these, and why.
 EXCEPT = {

@@ -8,12 +8,15 @@ from scipy import sparse
 from unpaired import _checks
 from unpaired._checks import (
     check_choice,
+    check_columns,
     check_gram_pair,
     check_number,
     check_one_to_one,
     check_pairs,
     check_permutation,
+    check_sizes,
     check_view,
+    column_names,
 )
 from unpaired.errors import InputError, UnpairedError
 
@@ -89,8 +92,8 @@ def test_integers_and_booleans_are_numbers(value):
         np.array([[1.0, 2.0], [1.0, 3.0]]),  # a constant column
         np.array([[1.0, 1.0], [2.0, 2.0]]),  # two equal columns
         np.array([[1.0, 2.0], [1.0, 2.0], [1.0, 2.5]]),  # equal rows, but not all
-        np.array([[1e149, -1e149], [0.0, 0.0]]),
-        np.array([[1e-300], [0.0]]),
+        np.array([[1e30, -1e30], [0.0, 0.0]]),
+        np.array([[1e-29, 1e-300], [0.0, 0.0]]),
         np.array([[np.finfo(np.float16).max], [1]], dtype=np.float16),
     ],
 )
@@ -157,9 +160,19 @@ SPOILT[1, 2], SPOILT[2, 0] = np.nan, np.inf
         (pl.DataFrame({"a": [1, None], "b": [1, 2]}), NOT_FINITE.format(1, 1, 0)),
         (np.ma.masked_equal(WHOLE, 0), NOT_FINITE.format(2, 0, 0)),
         (
-            -1e160 * VALUES,
-            "images must stay below 1e150, so that squared distances are finite: the largest "
-            "magnitude is 8e+160. Rescale the columns.",
+            -1e100 * VALUES,
+            "images must stay below 1e+30, so that single precision can hold it: the largest "
+            "magnitude is 8e+100. Rescale the columns.",
+        ),
+        (
+            1e-200 * VALUES,
+            "images must have a column that varies by more than 1e-30, so that single precision "
+            "can tell its rows apart: the largest spread is 8e-200. Rescale the columns.",
+        ),
+        (
+            torch.tensor(VALUES, device="meta"),
+            "images must be a tensor whose values can be copied to the CPU: this one is on device "
+            "meta, of type torch.float64. Pass a plain tensor or an array.",
         ),
         (
             np.ones((4, 2)),
@@ -424,3 +437,52 @@ def test_good_permutations(rng):
 def test_input_error_is_a_value_error_and_one_of_ours():
     assert issubclass(InputError, ValueError)
     assert issubclass(InputError, UnpairedError)
+
+
+def test_pairs_are_called_by_the_argument_they_came_in():
+    for wrong in ("everything", [[0, 9]], [[0.5, 1.0]], [1, 2, 3]):
+        assert message_of(check_pairs, wrong, 3, 3, "forbidden").startswith("forbidden must ")
+        assert message_of(check_pairs, wrong, 3, 3).startswith("pairs must ")
+    assert message_of(check_pairs, "aligned", 3, 4, "forbidden").startswith('forbidden="aligned" ')
+
+
+def test_layer_sizes():
+    check_sizes((64, 32), "hidden")
+    check_sizes([], "hidden")
+    assert message_of(check_sizes, 64, "hidden") == (
+        "hidden must be a tuple of sizes, one per layer: got 64. Write hidden=(64,)."
+    )
+    assert message_of(check_sizes, "64", "hidden").endswith("got '64'.")
+    assert message_of(check_sizes, (64, 0), "hidden") == (
+        "hidden must be a whole number of at least 1: got 0."
+    )
+
+
+def test_names_of_columns():
+    assert column_names(pd.DataFrame(VALUES, columns=list("abc"))) == ("a", "b", "c")
+    assert column_names(pl.DataFrame(VALUES, schema=["a", "b", "c"])) == ("a", "b", "c")
+    for nameless in (VALUES, VALUES.tolist(), pd.DataFrame(VALUES), torch.tensor(VALUES)):
+        assert column_names(nameless) is None
+    assert column_names(pd.DataFrame(VALUES, columns=["a", "b", 3])) is None
+
+
+def test_columns_like_those_of_fit():
+    seen = ("a", "b", "c")
+    check_columns(seen, 3, "x", 3, seen)
+    check_columns(None, 3, "x", 3, seen)
+    check_columns(("p", "q", "r"), 3, "x", 3, None)
+    assert message_of(check_columns, ("a", "b"), 2, "x", 3, seen) == (
+        "x must have the 3 columns seen in fit: it has 2. Use the same features as in training."
+    )
+    assert message_of(check_columns, ("a", "d", "c"), 3, "x", 3, seen) == (
+        'x must have the columns seen in fit: "d" was not there, and "b" is missing. '
+        "Use the same features as in training."
+    )
+    assert message_of(check_columns, ("a", "c", "b"), 3, "y", 3, seen) == (
+        'y must have its columns in the order of fit: column 1 is "c" and was "b". '
+        "Write y[list(model.feature_names_in_y_)]."
+    )
+    assert "images[list(model.feature_names_in_)]" in message_of(
+        check_columns, ("a", "c", "b"), 3, "images", 3, seen
+    )
+    assert message_of(check_columns, ("a", "c"), 2, "x", 2, ("a", "a"))

@@ -117,3 +117,12 @@ def test_writer_that_fails_leaves_the_old_file_and_no_other(tmp_path):
         fail()
     assert path.read_text() == "old"
     assert os.listdir(tmp_path) == ["file.txt"]
+
+
+def test_a_match_of_any_size_is_one_line(match):
+    assert repr(match) == (
+        "<Match one-to-one: 3 of 4 rows of x in 3 of y, dependence 0.25, not trusted>"
+    )
+    vouched = dataclasses.replace(match, trusted=True, relation="many-to-one")
+    assert repr(vouched).endswith("trusted>")
+    assert "not" not in repr(vouched)

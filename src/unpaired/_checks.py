@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import sys
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from unpaired._names import check_choice as check_choice
 from unpaired.errors import InputError
 from unpaired.types import IntArray
 
@@ -18,6 +17,8 @@ if TYPE_CHECKING:
     import torch
 
 MAX_DENSE_BYTES = 8 * 2**30
+LARGEST = 1e30
+"""Magnitude of values that single precision holds with room for sums; 1 / LARGEST is the least."""
 
 
 def check_view(value: Any, name: str, *, min_rows: int = 2) -> NDArray[np.float64]:
@@ -62,28 +63,87 @@ def check_view(value: Any, name: str, *, min_rows: int = 2) -> NDArray[np.float6
             f"at row {row}, column {column}. Impute them or drop those rows."
         )
     largest = np.abs(array).max()
-    if largest > 1e150:
+    if largest > LARGEST:
         raise InputError(
-            f"{name} must stay below 1e150, so that squared distances are finite: the largest "
-            f"magnitude is {largest:.3g}. Rescale the columns."
+            f"{name} must stay below {LARGEST:.0e}, so that single precision can hold it: the "
+            f"largest magnitude is {largest:.3g}. Rescale the columns."
         )
     if min_rows > 1 and (array == array[0]).all():
         raise InputError(
             f"{name} must have rows that differ: all {len(array)} rows are equal, so there is "
             "nothing to match by. Check how the features were made."
         )
+    spread = np.ptp(array, axis=0).max() if min_rows > 1 else LARGEST
+    if spread < 1.0 / LARGEST:
+        raise InputError(
+            f"{name} must have a column that varies by more than {1.0 / LARGEST:.0e}, so that "
+            f"single precision can tell its rows apart: the largest spread is {spread:.3g}. "
+            "Rescale the columns."
+        )
     return array
+
+
+def column_names(value: Any) -> tuple[str, ...] | None:
+    """The names of a frame's columns, or None for what has none.
+
+    Like scikit-learn, only names that are all text count: pandas' default 0, 1, 2 are no names.
+    """
+    columns = getattr(value, "columns", None)
+    if columns is None or callable(columns):
+        return None
+    names = tuple(columns)
+    return names if names and all(isinstance(name, str) for name in names) else None
+
+
+def check_columns(
+    names: tuple[str, ...] | None,
+    width: int,
+    name: str,
+    fit_width: int,
+    fit_names: tuple[str, ...] | None,
+) -> None:
+    """Accept columns that are those of ``fit``, by number and, where both have names, by name.
+
+    Raises:
+        InputError: when there are more or fewer, others, or the same in another order.
+    """
+    if width != fit_width:
+        raise InputError(
+            f"{name} must have the {fit_width} columns seen in fit: it has {width}. "
+            "Use the same features as in training."
+        )
+    if names is None or fit_names is None or names == fit_names:
+        return
+    unknown = [column for column in names if column not in fit_names]
+    if unknown:
+        missing = next((column for column in fit_names if column not in names), "another")
+        raise InputError(
+            f'{name} must have the columns seen in fit: "{unknown[0]}" was not there, and '
+            f'"{missing}" is missing. Use the same features as in training.'
+        )
+    place = next(i for i, column in enumerate(names) if column != fit_names[i])
+    raise InputError(
+        f'{name} must have its columns in the order of fit: column {place} is "{names[place]}" and '
+        f'was "{fit_names[place]}". Write '
+        f"{name}[list(model.feature_names_in_{'y_' if name == 'y' else ''})]."
+    )
 
 
 def _to_numpy(value: Any, name: str) -> NDArray[Any]:
     """Return ``value`` as an array, without importing libraries the caller has not imported."""
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(value, torch.Tensor):
-        tensor = value.detach().to("cpu")
-        tensor = tensor.to_dense() if tensor.layout != torch.strided else tensor
-        if tensor.is_floating_point():  # NumPy has no bfloat16
-            tensor = tensor.to(torch.float64)
-        return np.asarray(tensor.numpy())
+        try:
+            tensor = value.detach().to("cpu")
+            tensor = tensor.to_dense() if tensor.layout != torch.strided else tensor
+            if tensor.is_floating_point():  # NumPy has no bfloat16
+                tensor = tensor.to(torch.float64)
+            return np.asarray(tensor.numpy())
+        except (RuntimeError, TypeError) as error:  # meta, nested and quantised tensors
+            raise InputError(
+                f"{name} must be a tensor whose values can be copied to the CPU: this one is on "
+                f"device {value.device}, of type {value.dtype}. Pass a plain tensor or an array."
+            ) from error
     sparse = sys.modules.get("scipy.sparse")
     if sparse is not None and sparse.issparse(value):
         n_bytes = 8 * math.prod(value.shape)
@@ -100,7 +160,7 @@ def _to_numpy(value: Any, name: str) -> NDArray[Any]:
         value = _frame_to_numpy(value)
     try:
         return np.asarray(value)
-    except ValueError as error:
+    except (ValueError, TypeError) as error:
         raise InputError(
             f"{name} must be rectangular, every row equally long: {str(error).rstrip('.')}. "
             "Pass a 2-d array."
@@ -118,10 +178,11 @@ def _frame_to_numpy(frame: Any) -> NDArray[Any]:
     return np.asarray(frame.to_numpy(dtype=np.float64, na_value=np.nan))
 
 
-def check_pairs(pairs: Any, n_x: int, n_y: int) -> IntArray:
+def check_pairs(pairs: Any, n_x: int, n_y: int, name: str = "pairs") -> IntArray:
     """Return known pairs as a (k, 2) int64 array without repetitions; None gives k = 0.
 
-    ``"aligned"`` means that row i of x belongs to row i of y.
+    ``"aligned"`` means that row i of x belongs to row i of y. ``name`` is the argument's, for
+    messages.
 
     Raises:
         InputError: when the shape, the type or an index is wrong.
@@ -131,35 +192,35 @@ def check_pairs(pairs: Any, n_x: int, n_y: int) -> IntArray:
     if isinstance(pairs, str):
         if pairs != "aligned":
             raise InputError(
-                f'pairs must be None, "aligned" or a (k, 2) integer array: got "{pairs}". '
-                'Write pairs="aligned" when row i of x belongs to row i of y.'
+                f'{name} must be None, "aligned" or a (k, 2) integer array: got "{pairs}". '
+                f'Write {name}="aligned" when row i of x belongs to row i of y.'
             )
         if n_x != n_y:
             raise InputError(
-                f'pairs="aligned" needs equally many rows: x has {n_x}, y has {n_y}. '
+                f'{name}="aligned" needs equally many rows: x has {n_x}, y has {n_y}. '
                 "Pass a (k, 2) array of (row of x, row of y)."
             )
         return np.column_stack([np.arange(n_x), np.arange(n_x)]).astype(np.int64)
-    array = _to_numpy(pairs, "pairs")
+    array = _to_numpy(pairs, name)
     if array.size == 0:
         return np.empty((0, 2), dtype=np.int64)
     if array.ndim != 2 or array.shape[1] != 2:
         raise InputError(
-            f"pairs must have shape (k, 2), one (row of x, row of y) each: it has shape "
+            f"{name} must have shape (k, 2), one (row of x, row of y) each: it has shape "
             f"{array.shape}. Stack the two index arrays with numpy.column_stack."
         )
     if array.dtype.kind not in "iu" and not (
         array.dtype.kind == "f" and np.array_equal(array, np.round(array))
     ):
         raise InputError(
-            f"pairs must hold whole row numbers: its type is {array.dtype}. "
+            f"{name} must hold whole row numbers: its type is {array.dtype}. "
             "Translate names to row numbers first."
         )
     for column, (side, size) in enumerate((("x", n_x), ("y", n_y))):
         wrong = np.flatnonzero((array[:, column] < 0) | (array[:, column] >= size))
         if len(wrong):
             raise InputError(
-                f"pairs must name rows of {side} between 0 and {size - 1}: pair {wrong[0]} names "
+                f"{name} must name rows of {side} between 0 and {size - 1}: pair {wrong[0]} names "
                 f"{array[wrong[0], column]}. Rows count from 0."
             )
     array = array.astype(np.int64)
@@ -200,20 +261,6 @@ def check_one_to_one(pairs: IntArray) -> IntArray:
     return pairs
 
 
-def check_choice(value: Any, name: str, known: Iterable[str]) -> str:
-    """Return ``value`` when it is one of ``known``.
-
-    Raises:
-        InputError: otherwise, with the nearest known name.
-    """
-    options = sorted(known)
-    if isinstance(value, str) and value in options:
-        return value
-    near = difflib.get_close_matches(str(value), options, n=1)
-    guess = f' Did you mean "{near[0]}"?' if near else ""
-    raise InputError(f'Unknown {name} "{value}".{guess} Known: {", ".join(options)}.')
-
-
 def check_number(value: Any, name: str, low: float, *, integer: bool = False) -> None:
     """Accept a finite number of at least ``low``.
 
@@ -224,6 +271,19 @@ def check_number(value: Any, name: str, low: float, *, integer: bool = False) ->
     kinds = (int, np.integer) if integer else (int, float, np.integer, np.floating)
     if not isinstance(value, kinds) or isinstance(value, bool) or not low <= value < math.inf:
         raise InputError(f"{name} must be {kind} of at least {low}: got {value!r}.")
+
+
+def check_sizes(value: Any, name: str) -> None:
+    """Accept a sequence of whole numbers from 1 on, one per layer.
+
+    Raises:
+        InputError: otherwise.
+    """
+    if not isinstance(value, list | tuple):
+        near = f" Write {name}=({value},)." if isinstance(value, int) else ""
+        raise InputError(f"{name} must be a tuple of sizes, one per layer: got {value!r}.{near}")
+    for size in value:
+        check_number(size, name, 1, integer=True)
 
 
 def check_jobs(value: Any, name: str = "n_jobs") -> None:

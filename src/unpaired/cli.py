@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +9,9 @@ from typing import Annotated
 import typer
 
 from unpaired import __version__
-from unpaired.commands import bench, data
+from unpaired.commands import bench, data, info, model
+from unpaired.commands.console import Console, Quiet
+from unpaired.commands.match import Out, Seed, match
 from unpaired.errors import DataError, InputError, UnpairedError
 
 app = typer.Typer(
@@ -21,11 +22,14 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # plain help answers three times as fast
 )
+app.command()(match)
+app.command()(model.fit)
+app.command()(model.transform)
+app.command()(model.retrieve)
+app.command()(info.info)
+app.command("ls")(info.list_names)
 app.add_typer(data.app)
 app.add_typer(bench.app)
-
-Out = Annotated[Path, typer.Option("--out", help="Folder for the results; made if missing.")]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="Same seed, same result.")]
 
 
 def _version(show: bool) -> None:
@@ -44,95 +48,32 @@ def _root(
 
 
 @app.command()
-def demo(out: Out = Path("demo-report"), seed: Seed = 0) -> None:
-    """Name 2,000 photos with no labels, then with one label per class, and write a report."""
+def demo(out: Out = Path("demo-report"), seed: Seed = 0, quiet: Quiet = False) -> None:
+    """Name 2,000 photos with no labels, then with one label per class, and write a report.
+
+    Example: unpaired demo --out demo-report
+    """
+    from unpaired._files import check_writable
+    from unpaired.commands.delivery import check_extra, deliver
+
+    console = Console(quiet)
+    check_writable(out, ["report.html"], "--out")
+    for package in ("jinja2", "PIL"):
+        check_extra(package, "report", "The demo's report")
+
     from unpaired.demo import run_demo
     from unpaired.report.html import write_report
 
-    result = run_demo(seed, tell=typer.echo)
-    typer.echo()
+    result = run_demo(seed, tell=console.tell)
+    deliver(out, lambda folder: write_report(result, folder))
+    console.tell()
     width = max(map(len, result.headline))
     for name, value in sorted(result.headline.items(), key=lambda item: -item[1]):
-        typer.echo(f"  {name:<{width}}  {value:6.1%}  {'#' * round(50 * value)}")
-    typer.echo()
-    typer.echo(result.notes[0])
-    typer.echo(f"Fits took {sum(result.seconds.values()):.0f} s.")
-    typer.echo(f"Report: {write_report(result, out)}")
-
-
-@app.command()
-def match(
-    x: Annotated[str, typer.Argument(help="Rows to find partners for: npy, npz, csv, parquet.")],
-    y: Annotated[str, typer.Argument(help="Rows to choose from; other columns are fine.")],
-    pairs: Annotated[
-        Path | None, typer.Option(help="Known pairs: two columns, row of x and row of y.")
-    ] = None,
-    relation: Annotated[
-        str, typer.Option(help="one-to-one, or many-to-one (rows of x to classes in y).")
-    ] = "one-to-one",
-    weights_x: Annotated[
-        str | None, typer.Option(help="How often rows of x count: one number per row, 0 = not.")
-    ] = None,
-    weights_y: Annotated[str | None, typer.Option(help="The same for rows of y.")] = None,
-    leave_out: Annotated[
-        bool, typer.Option("--leave-out", help="Leave out rows that have no evident partner.")
-    ] = False,
-    jobs: Annotated[int, typer.Option(help="Starts refined at once; -1 = all cores.")] = 1,
-    out: Out = Path("match-report"),
-    seed: Seed = 0,
-) -> None:
-    """Match the rows of two tables by geometry alone: writes match.csv and report.html."""
-    from unpaired.tables import read_pairs, read_table, write_match
-
-    table_x, table_y = read_table(x), read_table(y)
-    known = None if pairs is None else read_pairs(pairs, table_x, table_y)
-    weights = tuple(w if w is None else read_table(w).values for w in (weights_x, weights_y))
-
-    from unpaired.experiment import run_match  # heavy, so only for files that can be read
-    from unpaired.report.html import write_report
-    from unpaired.types import atomic_writer
-
-    settings = {"x": x, "y": y, "pairs": str(pairs or "none"), "relation": relation}
-    given = {"weights_x": weights_x, "weights_y": weights_y, "leave_out": leave_out}
-    settings |= {name: str(value) for name, value in given.items() if value}
-    result = run_match(
-        table_x.values,
-        table_y.values,
-        known,
-        settings,
-        seed,
-        weights=weights,
-        leave_out=leave_out,
-        n_jobs=jobs,
-    )
-    if result.match is not None:
-        write_match(result.match, out / "match.csv", table_x, table_y)
-        typer.echo(result.match.summary())
-    with atomic_writer(out / "result.json") as handle:
-        record = {
-            "settings": settings,
-            "seed": seed,
-            "headline": result.headline,
-            "versions": result.versions,
-            "seconds": result.seconds,
-        }
-        json.dump(record, handle, indent=1)
-    typer.echo(f"Matches: {out / 'match.csv'}")
-    typer.echo(f"Report: {write_report(result, out)}")
-
-
-@app.command("ls")
-def list_names(
-    what: Annotated[str, typer.Argument(help="methods, solvers, measures or datasets.")],
-) -> None:
-    """List what there is by name: methods, solvers, measures or datasets."""
-    from unpaired import registry
-    from unpaired._checks import check_choice
-
-    table = registry.TABLES[check_choice(what, "list", registry.TABLES)]
-    width = max(map(len, table))
-    for name in table:
-        typer.echo(f"{name:<{width}}  {table.about[name]}")
+        console.tell(f"  {name:<{width}}  {value:6.1%}  {'#' * round(50 * value)}")
+    console.tell()
+    console.tell(result.notes[0])
+    console.tell(f"Fits took {sum(result.seconds.values()):.0f} s.")
+    console.tell(f"Report: {out / 'report.html'}")
 
 
 def main() -> None:
@@ -140,11 +81,28 @@ def main() -> None:
     try:
         app()
     except (InputError, DataError) as error:
-        typer.echo(f"unpaired: {error}", err=True)
+        _say(str(error))
         sys.exit(2)
     except (UnpairedError, OSError) as error:
-        typer.echo(f"unpaired: {error}", err=True)
+        _say(str(error))
+        sys.exit(1)
+    except ModuleNotFoundError as error:
+        extra = info.extra_of(error.name or "")
+        if extra is None:
+            raise
+        _say(f"this needs {error.name}: pip install 'unpaired[{extra}]'.")
+        sys.exit(2)
+    except MemoryError:
+        _say("the memory of this machine is not enough. Match fewer rows, or reduce the columns.")
         sys.exit(1)
     except KeyboardInterrupt:
-        typer.echo("unpaired: stopped; nothing was left half written.", err=True)
+        _say("stopped; nothing was left half written.")
         sys.exit(130)
+    except SystemExit as ended:  # typer turns Ctrl-C into an exit of its own
+        if isinstance(getattr(ended.__context__, "__cause__", None), KeyboardInterrupt):
+            _say("stopped; nothing was left half written.")
+        raise
+
+
+def _say(text: str) -> None:
+    typer.echo(f"unpaired: {text}", err=True)

@@ -1,5 +1,8 @@
 """Every error this package raises on purpose."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class UnpairedError(Exception):
     """Base of all errors raised on purpose; catching it catches them all."""
@@ -19,3 +22,16 @@ class DataError(UnpairedError, OSError):
 
 class CollapseWarning(UserWarning):
     """Latents of a view lie almost in one point or on one line: the result is not to be used."""
+
+
+@contextmanager
+def extra(name: str) -> Iterator[None]:
+    """Import what an extra brings inside this block: a missing package becomes one sentence.
+
+    Raises:
+        DataError: naming the package and the extra.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise DataError(f"This needs {error.name}: pip install 'unpaired[{name}]'.") from error

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import csv
 import os
-import tempfile
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from unpaired._files import atomic_writer as atomic_writer
+from unpaired.errors import extra
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,6 +66,15 @@ class Match:
         """Return the number of rows of x."""
         return len(self.partner)
 
+    def __repr__(self) -> str:
+        """Return one line, however many rows there are."""
+        n_matched = int((self.partner >= 0).sum())
+        verdict = "trusted" if self.trusted else "not trusted"
+        return (
+            f"<Match {self.relation}: {n_matched} of {len(self)} rows of x in {self.n_y} of y, "
+            f"dependence {float(self.objective):.4g}, {verdict}>"
+        )
+
     @property
     def pairs(self) -> IntArray:
         """The matched rows as a (k, 2) array of (row of x, row of y)."""
@@ -109,7 +119,8 @@ class Match:
 
     def to_pandas(self) -> pd.DataFrame:
         """Return one row per row of x: row, partner, confidence, runner_up, margin."""
-        import pandas as pd
+        with extra("frames"):
+            import pandas as pd
 
         return pd.DataFrame(self._columns())
 
@@ -120,30 +131,6 @@ class Match:
             writer = csv.writer(handle)
             writer.writerow(columns)
             writer.writerows(zip(*(c.tolist() for c in columns.values()), strict=True))
-
-
-class atomic_writer:  # noqa: N801 - reads as a function, like open()
-    """Open a text file that appears under its name only when written to the end."""
-
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        """Remember where the finished file belongs."""
-        self.path = Path(path)
-
-    def __enter__(self) -> Any:
-        """Return a handle on a temporary file in the same folder."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        fd, self._temporary = tempfile.mkstemp(dir=self.path.parent, prefix=f".{self.path.name}.")
-        self._handle = os.fdopen(fd, "w", encoding="utf-8", newline="")
-        return self._handle
-
-    def __exit__(self, kind: object, error: object, trace: object) -> None:
-        """Move the file into place, or remove it when the block failed."""
-        self._handle.close()
-        if kind is None:
-            os.chmod(self._temporary, 0o644)
-            os.replace(self._temporary, self.path)
-        else:
-            os.unlink(self._temporary)
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,6 +179,9 @@ class RunResult:
     images: NDArray[np.uint8] | None = None
     """(n, h, w, 3) thumbnails shared by all namings, or None."""
     match: Match | None = None
+    ids_x: tuple[str, ...] = ()
+    ids_y: tuple[str, ...] = ()
+    """What the rows of the match are called, where they have names."""
     history: list[dict[str, float]] = field(default_factory=list)
     notes: tuple[str, ...] = ()
     """Sentences for the reader: what was compared with what, and what the result does not show."""

@@ -207,9 +207,10 @@ def test_the_temperature_is_that_of_the_largest_likelihood(n_known, rng):
                 shares = np.exp((scores[i] - scores[i, i]) / temperature)
                 total -= math.log(shares.sum())
         totals.append(total)
-    assert choose_temperature([view], pairs, solve, generator()) == TEMPERATURES[
-        int(np.argmax(totals))
-    ]
+    assert (
+        choose_temperature([view], pairs, solve, generator())
+        == TEMPERATURES[int(np.argmax(totals))]
+    )
 
 
 def test_the_noisier_the_pairs_the_warmer(rng):

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-
 from unpaired.matching.anchored import drop_worse, grow_plan, known_score, left_out_rank
 from unpaired.matching.soft_readout import Placed, embedders
 from unpaired.matching.soft_refine import standardise

@@ -9,8 +9,8 @@ import pytest
 
 from unpaired.errors import InputError
 from unpaired.matching import _assignment_parts, assignment
-from unpaired.plans.assignment import EXACT_ROWS, assign, assign_many, assign_sparse, complete
 from unpaired.math.sinkhorn import sinkhorn, sinkhorn_dustbin
+from unpaired.plans.assignment import EXACT_ROWS, assign, assign_many, assign_sparse, complete
 
 
 def brute(cost, *, known=(), skip=None, capacity=None, one_to_one=True):

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 from joblib import parallel_config
-
-from unpaired.matching import committee, soft
 from unpaired.matching.committee import Answer, ask_member, coherence, draw_members, heard
 from unpaired.matching.soft import align_soft
 from unpaired.matching.soft_plan import anchor_score, build_view, mean_plan
 from unpaired.matching.soft_refine import crosses_of, joint_score, sinkhorn, standardise
+
+from unpaired.matching import committee, soft
 
 
 @pytest.fixture

@@ -2,16 +2,15 @@
 
 import numpy as np
 import pytest
+from unpaired.matching.multi_scale import match_scales
+from unpaired.matching.spaces import principal_space
+from unpaired.solvers.tiny import centred_gram
 
 import unpaired
-from unpaired.datasets.toy import jittered_digits, rotated_clusters
-from unpaired.matching import soft_match
-from unpaired.problem.side_information import check_hint
-from unpaired.matching.multi_scale import match_scales
-from unpaired.matching import align
 from unpaired.alignment.registration import search_sharp
-from unpaired.solvers.tiny import centred_gram
-from unpaired.matching.spaces import principal_space
+from unpaired.datasets.toy import jittered_digits, rotated_clusters
+from unpaired.matching import align, soft_match
+from unpaired.problem.side_information import check_hint
 from unpaired.problem.weights import check_weights, repeated
 
 

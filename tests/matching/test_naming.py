@@ -4,26 +4,26 @@ from itertools import permutations
 
 import numpy as np
 import pytest
+from unpaired.matching.pools import consult, pool_evidence
 
 from unpaired.evaluation.classifier import oracle_accuracy
 from unpaired.matching import row_classifiers
-from unpaired.naming.clustering import cluster, mean_by, spherical_k_means
-from unpaired.naming.names import name_classes, off_diagonal_kernel
-from unpaired.naming.information_head import (
-    apply_head,
-    find_head,
-    mutual_information,
-    train_heads,
-)
-from unpaired.matching.pools import consult, pool_evidence
 from unpaired.naming.classifiers import (
     fit_kernel,
     kernel_probabilities,
     kernel_space,
     rows_to_fit,
 )
-from unpaired.solvers.exhaustive_qap import best_assignments
+from unpaired.naming.clustering import cluster, mean_by, spherical_k_means
+from unpaired.naming.information_head import (
+    apply_head,
+    find_head,
+    mutual_information,
+    train_heads,
+)
+from unpaired.naming.names import name_classes, off_diagonal_kernel
 from unpaired.naming.smooth_space import nearest_neighbours, smooth_features
+from unpaired.solvers.exhaustive_qap import best_assignments
 
 
 def kernels(rng, size, n_pairs=2):

@@ -5,13 +5,12 @@ from itertools import permutations
 
 import numpy as np
 import pytest
+from unpaired.solvers.tiny import centred_gram
 
 import unpaired
 from unpaired.datasets.toy import jittered_digits, rotated_clusters
 from unpaired.evaluation.retrieval import foscttm
-from unpaired.matching import soft_match
-from unpaired.matching import align
-from unpaired.solvers.tiny import centred_gram
+from unpaired.matching import align, soft_match
 from unpaired.solvers.quadratic import alignment
 
 

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
-
-from unpaired.alignment.self_learning import confirmed_share, csls, mutual_share, self_learn
 from unpaired.matching.soft import MOSTLY_CONFIRMED
 from unpaired.matching.soft_refine import disagreement, map_from_cross, sinkhorn, standardise
 from unpaired.matching.views import geodesic_side, linear_side, unit_rows
+
+from unpaired.alignment.self_learning import confirmed_share, csls, mutual_share, self_learn
 
 
 def test_csls_by_loops(seed):

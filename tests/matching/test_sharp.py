@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from unpaired.alignment.registration import match_sharp
 from unpaired.datasets.toy import jittered_digits, rotated_clusters
 from unpaired.errors import InputError
 from unpaired.math.neighbours import build_cells, search_cells, top_k
 from unpaired.trust.false_discovery import fit_chooser, partial_assign
-from unpaired.alignment.registration import match_sharp
 
 
 @pytest.mark.parametrize("metric", ["distance", "inner"])

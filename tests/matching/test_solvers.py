@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from unpaired.errors import InputError
+from unpaired.registry import solvers
 from unpaired.solvers.convex_sorting import (
     convex_sorting,
     mismatch,
@@ -20,7 +21,6 @@ from unpaired.solvers.kernelized_sorting import (
 )
 from unpaired.solvers.lsom import lsom, penalised_lsom, ratio_of_plan, smi_gradient
 from unpaired.solvers.quadratic import alignment, check_gram, plan_of
-from unpaired.registry import solvers
 
 ONE_TO_ONE = sorted(set(solvers) - {"semi-relaxed"})
 UKTA = ["annealed-sinkhorn", "frank-wolfe", "kernelized-sorting"]

@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from sklearn.base import clone
@@ -111,3 +112,14 @@ def test_wrong_input_is_named(change, message):
             **{"images": images, "class_vectors": vectors, **change}
         )
     assert message in str(caught.value)
+
+
+def test_columns_in_another_order_are_refused():
+    images, classes, _ = named_blobs(np.random.default_rng(0))
+    frame = pd.DataFrame(images, columns=[f"f{i}" for i in range(images.shape[1])])
+    clf = unpaired.UnsupervisedClassifier(n_rounds=1, random_state=0).fit(frame, classes)
+    np.testing.assert_array_equal(clf.predict(frame), clf.predict(images))
+    with pytest.raises(unpaired.InputError, match="images must have its columns in the order"):
+        clf.predict(frame[frame.columns[::-1]])
+    with pytest.raises(unpaired.InputError, match="columns seen in fit"):
+        clf.transform(images[:, :2])

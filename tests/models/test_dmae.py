@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from unpaired.matching.soft_match import SURE
 
 import unpaired
 from unpaired.evaluation.retrieval import recall_at_k
 from unpaired.matching import align
-from unpaired.matching.soft_match import SURE
 from unpaired.math.dependence import MEASURES
 
 FAST = {"n_rounds": 2, "n_epochs": 1, "hidden": (16,)}

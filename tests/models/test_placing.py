@@ -5,7 +5,6 @@ import itertools
 import numpy as np
 import pytest
 import torch
-
 from unpaired.models.placing import (
     describe_partners,
     free_pairs,
@@ -13,6 +12,7 @@ from unpaired.models.placing import (
     one_to_one,
     place_rows,
 )
+
 from unpaired.types import Objective
 
 

@@ -83,3 +83,14 @@ def test_unknown_device(name):
         f'device must be "auto" or a torch device: got {name!r}. Write device="cpu", or "cuda:0" '
         "for the first graphics card."
     )
+
+
+@pytest.mark.parametrize("name", ["cuda:99", "meta"])
+def test_a_device_that_is_not_here(name, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    with pytest.raises(InputError) as error:
+        pick_device(name)
+    assert str(error.value) == (
+        f"device must be one that this machine can compute on: {name!r} is not, and there is 1 "
+        'CUDA device. Write device="auto" or "cpu".'
+    )

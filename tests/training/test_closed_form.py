@@ -1,8 +1,6 @@
 import numpy as np
 import pytest
 import torch
-
-from unpaired.math.eigen import canonical_maps
 from unpaired.training.closed_form import (
     WARM_ROUNDS,
     ClosedFormConfig,
@@ -19,7 +17,9 @@ from unpaired.training.closed_form import (
 )
 from unpaired.training.features import fit_features, principal_axes
 from unpaired.training.grown import gaussian_log_ratio
+
 from unpaired.learning.cross_validation import choose_ridge
+from unpaired.math.eigen import canonical_maps
 
 
 def generator():

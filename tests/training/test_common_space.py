@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 from torch.nn.functional import normalize
-
 from unpaired.models.presets import PRESETS, learner_config
 from unpaired.training import common_space
 from unpaired.training.closed_form import Rows
 from unpaired.training.common_space import CommonSpace
+
 from unpaired.learning.learner import N_TOWERS, learn
 
 

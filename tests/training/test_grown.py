@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import torch
 from scipy.stats import multivariate_normal
-
-from unpaired.evaluation.retrieval import foscttm
 from unpaired.models.presets import PRESETS, learner_config
 from unpaired.training import grown
 from unpaired.training.common_space import CommonSpace
 from unpaired.training.grown import gaussian_log_ratio, leading_directions
+
+from unpaired.evaluation.retrieval import foscttm
 from unpaired.learning.learner import take_over
 
 CONFIG = learner_config("smi", PRESETS["default"]).closed_form

@@ -3,11 +3,11 @@ import warnings
 import numpy as np
 import pytest
 import torch
+from unpaired.training.loop import LoopConfig, alternate
+from unpaired.training.objective import ObjectiveConfig
 
 from unpaired.errors import CollapseWarning
 from unpaired.nets.autoencoder import Autoencoder, AutoencoderConfig
-from unpaired.training.loop import LoopConfig, alternate
-from unpaired.training.objective import ObjectiveConfig
 
 
 def run(nets, rng):

@@ -1,8 +1,6 @@
 import numpy as np
 import pytest
 import torch
-
-from unpaired.math.dependence import MEASURES
 from unpaired.training.objective import (
     MEDIAN_ROWS,
     ObjectiveConfig,
@@ -12,6 +10,8 @@ from unpaired.training.objective import (
     reconstruction_error,
     standardise,
 )
+
+from unpaired.math.dependence import MEASURES
 
 
 def make_config(dependence="smi", **changes):

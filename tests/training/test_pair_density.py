@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 from torch.nn.functional import normalize
-
 from unpaired.training import pair_density
 from unpaired.training.closed_form import (
     ClosedFormConfig,

@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 import torch
-
 from unpaired.training.objective import ObjectiveConfig
 from unpaired.training.published import BLOCK_ROWS, rematch_in_blocks, rematch_to_classes
 from unpaired.training.readout import fit_ratio_readout

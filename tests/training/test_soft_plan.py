@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 import torch
-
 from unpaired.training.soft_plan import hard_plan, soft_plan
 
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from unpaired._checks import check_pairs, check_view
+from unpaired._checks import check_pairs
 from unpaired._random import RandomState, resolve_seed
 from unpaired.errors import InputError
 from unpaired.models.base import SavedEstimator
@@ -60,7 +60,7 @@ class TwoViewMethod(SavedEstimator, ABC):
                 several pairs, as an image with five captions does.
         """
         self._check_params()
-        rows_x, rows_y = check_view(x, "x"), check_view(y, "y")
+        rows_x, rows_y = self._rows_of_fit(x=x, y=y)
         known = check_pairs(pairs, len(rows_x), len(rows_y))
         if len(known) < self.least_pairs:
             raise InputError(
@@ -73,7 +73,6 @@ class TwoViewMethod(SavedEstimator, ABC):
         self.trace_: list[IntArray] = []
         self._arrays: dict[str, np.ndarray] = {}
         self._values: dict[str, Any] = {}
-        self._widths = (rows_x.shape[1], rows_y.shape[1])
         found = self._fit(rows_x, rows_y, known)
         if found is None:
             self.match_ = _known_match(known, len(rows_x), len(rows_y))
@@ -112,14 +111,7 @@ class TwoViewMethod(SavedEstimator, ABC):
     # ---- what all share ----
 
     def _embed(self, rows: Any, view: int) -> FloatArray:
-        self._check_fitted()
-        name = "xy"[view]
-        array = check_view(rows, name, min_rows=1)
-        if array.shape[1] != self._widths[view]:
-            raise InputError(
-                f"{name} must have the {self._widths[view]} columns seen in fit: it has "
-                f"{array.shape[1]}. Use the same features as in training."
-            )
+        array = self._rows_like_fit(rows, "xy"[view])
         blocks = [
             self._map(array[begin : begin + BLOCK_ROWS], view)
             for begin in range(0, len(array), BLOCK_ROWS)
@@ -142,14 +134,12 @@ class TwoViewMethod(SavedEstimator, ABC):
         values = {
             "seed": self.seed_,
             "history": self.history_,
-            "widths": list(self._widths),
             "own": self._values,
         }
         return dict(self._arrays), values
 
     def _restore(self, arrays: dict[str, np.ndarray], values: dict[str, Any]) -> None:
         self.seed_, self.history_ = values["seed"], values["history"]
-        self._widths = (values["widths"][0], values["widths"][1])
         self._arrays, self._values = arrays, values["own"]
         self.trace_ = []  # not saved: it can be as large as the data
         self._rebuild()

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unpaired._files import read_npy, read_npz
 from unpaired.errors import DataError
 
 SUFFIXES = (".npy", ".npz", ".mat", ".txt")
@@ -49,10 +50,9 @@ def read_matrix(path: Path, key: str = "features", *, n_rows: int | None = None)
 def _read(path: Path, key: str) -> NDArray[Any]:
     kind = path.suffix.lower()
     if kind == ".npy":
-        return np.load(path, allow_pickle=False)
+        return read_npy(path)
     if kind == ".npz":
-        with np.load(path, allow_pickle=False) as archive:
-            return archive[_pick(path, key, archive.files)]
+        return read_npz(path, lambda names: _pick(path, key, names))
     if kind == ".mat":
         values = read_mat(path)
         return np.asarray(values[_pick(path, key, list(values))])

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from unpaired._checks import check_choice
 from unpaired.datasets.safe_pickle import read_plain_pickle
 from unpaired.datasets.sample import load_sample
-from unpaired.errors import DataError
+from unpaired.errors import DataError, extra
 from unpaired.types import IntArray, TwoViews
 
 CLASS_NAMES = (
@@ -172,7 +172,8 @@ def _read_python(path: Path) -> tuple[Images, IntArray]:
 
 def _read_png(path: Path) -> Images:
     """One PNG sheet: a row of 1,024 RGB pixels for each photo."""
-    from PIL import Image
+    with extra("report"):
+        from PIL import Image
 
     try:
         with Image.open(path) as picture:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unpaired.errors import DataError
+from unpaired.errors import DataError, extra
 from unpaired.types import IntArray
 
 N_PARTS = 2
@@ -120,7 +120,8 @@ def _read_npz(file: Traversable, names: Iterable[str]) -> dict[str, NDArray[Any]
 
 def _read_sheet(file: Traversable) -> NDArray[np.uint8]:
     """Return the photos of one sheet of thumbnails, (1000, 32, 32, 3), read row by row."""
-    from PIL import Image
+    with extra("report"):
+        from PIL import Image
 
     content = _read_bytes(file)
     try:

@@ -134,8 +134,8 @@ def choose_temperature(
     if held is None:
         return None
     totals = torch.zeros(len(TEMPERATURES))
-    for scores, _ in _held_scores(views, held, solve):
-        k = min(len(scores), scores.shape[1])
+    for scores, own in _held_scores(views, held, solve):
+        k = len(own)
         n_decoys, n_free = scores.shape[1] - k, len(pairs.free_y)
         more = math.log(max(n_free, 1) / n_decoys) if n_decoys else 0.0
         logits = scores[:k] / scores.std().clamp_min(1e-12)

@@ -1,28 +1,42 @@
-"""Saving and loading of estimators: safetensors and JSON, nothing pickled."""
+"""What all estimators share: saving and loading, and the columns they were fitted on.
+
+A saved estimator is a folder of ``config.json`` and ``arrays.safetensors``; nothing is pickled. The
+folder is written whole and then put in the place of an earlier one. The config holds digests of the
+arrays and of itself, so that a folder that was changed since is refused.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
+import math
 import os
-import tempfile
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from safetensors.numpy import load_file, save
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
+from unpaired import __version__
+from unpaired._checks import check_columns, check_view, column_names
+from unpaired._files import whole_folder
 from unpaired.errors import DataError
-from unpaired.types import Match, Objective, atomic_writer
+from unpaired.types import Match, Objective
 
 ARRAYS, CONFIG = "arrays.safetensors", "config.json"
+FORMAT = 2
 MATCH_ARRAYS = ("partner", "confidence", "runner_up", "margin")
+_NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
 class SavedEstimator(BaseEstimator):  # type: ignore[misc]
-    """An estimator whose fitted state is a dict of arrays and a dict of plain values."""
+    """An estimator whose fitted state is a dict of arrays and a dict of plain values.
+
+    After ``fit``, where views came as frames whose columns have names: ``feature_names_in_`` (of
+    the first view) and ``feature_names_in_y_`` (of y).
+    """
 
     def _state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays by name, and values that JSON can hold: all that ``_restore`` needs."""
@@ -37,39 +51,91 @@ class SavedEstimator(BaseEstimator):  # type: ignore[misc]
             name = type(self).__name__
             raise NotFittedError(f"This {name} is not fitted yet: call fit first.")
 
+    # ---- the columns of fit ----
+
+    def _rows_of_fit(self, **views: Any) -> list[NDArray[np.float64]]:
+        """The checked rows of each view, by argument name; their columns are remembered."""
+        rows = [check_view(value, name) for name, value in views.items()]
+        self.columns_: dict[str, tuple[int, tuple[str, ...] | None]] = {
+            name: (array.shape[1], column_names(value))
+            for (name, value), array in zip(views.items(), rows, strict=True)
+        }
+        return rows
+
+    def _rows_like_fit(self, value: Any, name: str) -> NDArray[np.float64]:
+        """The checked rows of a view that has the columns of ``fit``, in the same order.
+
+        Raises:
+            InputError: when its columns are others, or stand in another order.
+        """
+        self._check_fitted()
+        rows = check_view(value, name, min_rows=1)
+        check_columns(column_names(value), rows.shape[1], name, *self.columns_[name])
+        return rows
+
+    @property
+    def feature_names_in_(self) -> NDArray[Any]:
+        """Names of the first view's columns in ``fit``."""
+        return self._names_of_view(0)
+
+    @property
+    def feature_names_in_y_(self) -> NDArray[Any]:
+        """Names of the second view's columns in ``fit``."""
+        return self._names_of_view(1)
+
+    def _names_of_view(self, view: int) -> NDArray[Any]:
+        kept = list(getattr(self, "columns_", {}).values())
+        names = kept[view][1] if view < len(kept) else None
+        if names is None:  # as scikit-learn's estimators: hasattr tells whether there are names
+            raise AttributeError("fit has not seen a frame whose columns have names")
+        return np.asarray(names, dtype=object)
+
+    # ---- saving ----
+
     def save(self, directory: str | os.PathLike[str]) -> None:
-        """Write the fitted estimator to ``directory``: config.json and arrays.safetensors."""
+        """Write the fitted estimator to ``directory``: config.json and arrays.safetensors.
+
+        An earlier save there is replaced as a whole; when writing fails it is left as it was.
+
+        Raises:
+            InputError: when ``directory`` cannot be written, or holds other files.
+            DataError: when a parameter cannot be written as JSON.
+        """
+        from safetensors.numpy import save
+
         self._check_fitted()
         arrays, values = self._state()
         match = self.match_
         for name in MATCH_ARRAYS:
             arrays[f"match.{name}"] = getattr(match, name)
-        config = {
-            "format": 1,
-            "unpaired": version("unpaired"),
-            "estimator": type(self).__name__,
-            "params": self.get_params(deep=False),
-            "values": values,
-            "match": {
-                "objective": float(match.objective),
-                "per_start": match.objective.per_start,
-                "n_y": match.n_y,
-                "relation": match.relation,
-                "agreement": match.agreement,
-                "gap": match.gap,
-                "trusted": match.trusted,
-                "converged": match.converged,
-            },
-        }
-        folder = Path(directory)
-        folder.mkdir(parents=True, exist_ok=True)
-        data = save({name: np.ascontiguousarray(array) for name, array in arrays.items()})
-        fd, temporary = tempfile.mkstemp(dir=folder)
-        with os.fdopen(fd, "wb") as handle:
-            handle.write(data)
-        os.replace(temporary, folder / ARRAYS)
-        with atomic_writer(folder / CONFIG) as handle:
-            json.dump(config, handle, indent=1, default=_plain)
+        # not ascontiguousarray, which makes vectors of single numbers
+        data = save({name: np.asarray(array, order="C") for name, array in arrays.items()})
+        config = _written(
+            {
+                "format": FORMAT,
+                "unpaired": __version__,
+                "estimator": type(self).__name__,
+                "params": self.get_params(deep=False),
+                "values": values,
+                "columns": getattr(self, "columns_", {}),
+                "match": {
+                    "objective": float(match.objective),
+                    "per_start": match.objective.per_start,
+                    "n_y": match.n_y,
+                    "relation": match.relation,
+                    "agreement": match.agreement,
+                    "gap": match.gap,
+                    "trusted": match.trusted,
+                    "converged": match.converged,
+                },
+                "arrays_sha256": hashlib.sha256(data).hexdigest(),
+            }
+        )
+        config["config_sha256"] = _digest(config)
+        with whole_folder(Path(directory), (ARRAYS, CONFIG)) as folder:
+            (folder / ARRAYS).write_bytes(data)
+            text = json.dumps(config, indent=1, allow_nan=False)
+            (folder / CONFIG).write_text(text, encoding="utf-8")
 
     @classmethod
     def _load(cls, config: dict[str, Any], arrays: dict[str, np.ndarray]) -> Self:
@@ -78,18 +144,43 @@ class SavedEstimator(BaseEstimator):  # type: ignore[misc]
         objective = Objective(facts.pop("objective"), facts.pop("per_start"))
         per_row: dict[str, Any] = {name: arrays.pop(f"match.{name}") for name in MATCH_ARRAYS}
         estimator.match_ = Match(objective=objective, **per_row, **facts)
+        estimator.columns_ = {
+            view: (width, _tuples(names)) for view, (width, names) in config["columns"].items()
+        }
         estimator._restore(arrays, config["values"])
         return estimator
 
 
-def _plain(value: Any) -> Any:
-    """NumPy scalars as Python numbers, for JSON."""
-    if isinstance(value, np.generic):
-        return value.item()
+def _written(value: Any) -> Any:
+    """``value`` as JSON holds it; numbers that are not finite become {"float": "nan"}.
+
+    Raises:
+        DataError: when it is of a kind that JSON does not have.
+    """
+    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"float": str(float(value))}
+    if value is None or isinstance(value, str | int | float):
+        return value
+    if isinstance(value, list | tuple):
+        return [_written(inner) for inner in value]
+    if isinstance(value, dict):
+        return {str(key): _written(inner) for key, inner in value.items()}
     raise DataError(
         f"A parameter of type {type(value).__name__} cannot be saved. "
         "Give random_state as an integer."
     )
+
+
+def _read(value: Any) -> Any:
+    """What ``_written`` made of a value, turned back."""
+    if isinstance(value, list):
+        return [_read(inner) for inner in value]
+    if isinstance(value, dict):
+        if list(value) == ["float"] and value["float"] in _NOT_FINITE:
+            return _NOT_FINITE[value["float"]]
+        return {key: _read(inner) for key, inner in value.items()}
+    return value
 
 
 def _tuples(value: Any) -> Any:
@@ -97,24 +188,53 @@ def _tuples(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
+def _digest(config: dict[str, Any]) -> str:
+    """SHA-256 of all of a config but its own digest."""
+    rest = {key: value for key, value in config.items() if key != "config_sha256"}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
+
+
 def read_saved(directory: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """The config and the arrays in ``directory``.
 
     Raises:
-        DataError: when the folder does not hold a saved estimator.
+        DataError: when the folder does not hold a saved estimator, was written by another version,
+            or was changed since.
     """
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
     folder = Path(directory)
     try:
         config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
-        arrays = load_file(folder / ARRAYS)
-    except (OSError, ValueError) as error:
+        data = (folder / ARRAYS).read_bytes()
+    except (OSError, ValueError, RecursionError) as error:
         raise DataError(
             f"{folder} does not hold a saved estimator ({CONFIG} and {ARRAYS}): {error}. "
             "Write one with model.save(directory)."
         ) from error
-    if config.get("format") != 1:
+    if not isinstance(config, dict) or "format" not in config:
         raise DataError(
-            f"{folder} was saved in format {config.get('format')}, this version reads 1. "
-            "Load it with the version of unpaired that wrote it."
+            f"{folder / CONFIG} is not the config of a saved estimator: it has no format. "
+            "Write one with model.save(directory)."
         )
-    return config, arrays
+    if config["format"] != FORMAT:
+        raise DataError(
+            f"{folder} was saved in format {config['format']} by unpaired "
+            f"{config.get('unpaired', 'of an unknown version')}, and this version, {__version__}, "
+            f"reads {FORMAT}. Load it with the version that wrote it."
+        )
+    if config.get("config_sha256") != _digest(config):
+        raise DataError(
+            f"{folder / CONFIG} was changed since it was saved. Bring back the original, or fit "
+            "the model again with the settings you want."
+        )
+    if config["arrays_sha256"] != hashlib.sha256(data).hexdigest():
+        raise DataError(
+            f"{folder / ARRAYS} was changed or cut short since it was saved. Bring back the "
+            "original, or fit the model again."
+        )
+    try:
+        return _read(config), load(data)
+    except (SafetensorError, ValueError, KeyError, TypeError) as error:
+        raise DataError(f"{folder / ARRAYS} could not be read: {error}. Fit again.") from error

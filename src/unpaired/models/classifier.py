@@ -72,7 +72,7 @@ class UnsupervisedClassifier(SavedEstimator):
             on_step: Called after each round with its entry of ``history_``.
         """
         check_choice(self.classifier, "classifier", CLASSIFIERS)
-        rows = check_view(images, "images")
+        (rows,) = self._rows_of_fit(images=images)
         descriptions = check_descriptions(class_vectors)
         known = check_labels(labels, len(rows), len(descriptions[0]))
         self.seed_ = resolve_seed(self.random_state)
@@ -117,8 +117,7 @@ class UnsupervisedClassifier(SavedEstimator):
         Kernels to landmarks for a kernel classifier, else half-whitened images beside the mean of
         their neighbours.
         """
-        self._check_fitted()
-        rows = check_view(images, "images", min_rows=1)
+        rows = self._rows_like_fit(images, "images")
         if self._kernel is not None:
             return self._kernel.transform(rows)
         return self._space.with_surroundings(rows)
@@ -127,7 +126,7 @@ class UnsupervisedClassifier(SavedEstimator):
         """Probability of each class for new images, (n, m)."""
         self._check_fitted()
         if self._kernel is not None:
-            rows = check_view(images, "images", min_rows=1)
+            rows = self._rows_like_fit(images, "images")
             return kernel_probabilities(self._kernel, self._weights, rows)
         return apply_head(self.transform(images), self._weights)
 

@@ -15,7 +15,7 @@ from unpaired._checks import (
     check_number,
     check_pairs,
     check_partners,
-    check_view,
+    check_sizes,
 )
 from unpaired._random import RandomState, derive_rng, derive_seed, resolve_seed
 from unpaired._threads import few_threads
@@ -125,12 +125,11 @@ class DMAE(SavedEstimator):
         """
         check_choice(self.relation, "relation", RELATIONS)
         config = self._config()
-        rows_x, rows_y = check_view(x, "x"), check_view(y, "y")
+        rows_x, rows_y = self._rows_of_fit(x=x, y=y)
         known = check_pairs(pairs, len(rows_x), len(rows_y))
         partner = None if start is None else check_partners(start, len(rows_x), len(rows_y))
         self.seed_ = resolve_seed(self.random_state)
         self._device = pick_device(self.device)
-        self.widths_ = (rows_x.shape[1], rows_y.shape[1])
         with few_threads(len(rows_x)):
             self._fit(rows_x, rows_y, known, partner, config, on_step)
         return self
@@ -193,13 +192,7 @@ class DMAE(SavedEstimator):
             if name in given
         }
         if self.hidden is not None:
-            if not isinstance(self.hidden, tuple | list):
-                raise InputError(
-                    f"hidden must be a tuple of layer sizes: got {self.hidden!r}. Write "
-                    "hidden=(256,) for one layer, or () for none."
-                )
-            for size in self.hidden:
-                check_number(size, "hidden", 1, integer=True)
+            check_sizes(self.hidden, "hidden")
             towers["hidden"] = tuple(self.hidden)
         names = {"n_latent": "width", "n_components": "max_rank"}
         names |= {"ridge": "ridge", "n_rounds": "n_rounds"}
@@ -344,15 +337,7 @@ class DMAE(SavedEstimator):
         return torch.as_tensor(rows, dtype=torch.float32, device=self._device)
 
     def _checked(self, rows: Any, side: int) -> Tensor:
-        self._check_fitted()
-        name = "xy"[side]
-        array = check_view(rows, name, min_rows=1)
-        if array.shape[1] != self.widths_[side]:
-            raise InputError(
-                f"{name} must have the {self.widths_[side]} columns seen in fit: it has "
-                f"{array.shape[1]}. Use the same features as in training."
-            )
-        return self._tensor(array)
+        return self._tensor(self._rows_like_fit(rows, "xy"[side]))
 
     def _state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         arrays = {f"space.{name}": array for name, array in self._space.arrays().items()}
@@ -361,13 +346,12 @@ class DMAE(SavedEstimator):
             "seed": self.seed_,
             "history": self.history_,
             "notes": self.notes_,
-            "widths": self.widths_,
             "n_trace": len(self.trace_),
         }
 
     def _restore(self, arrays: dict[str, np.ndarray], values: dict[str, Any]) -> None:
         self.seed_, self.history_ = values["seed"], values["history"]
-        self.notes_, self.widths_ = values["notes"], tuple(values["widths"])
+        self.notes_ = values["notes"]
         self.trace_ = [arrays[f"trace.{step}"] for step in range(values["n_trace"])]
         self._device = pick_device(self.device)
         space = {k.removeprefix("space."): a for k, a in arrays.items() if k.startswith("space.")}

@@ -50,16 +50,26 @@ def pick_device(name: str = "auto") -> torch.device:
     """The device called ``name``; "auto" takes CUDA, then MPS, then the CPU.
 
     Raises:
-        InputError: when torch knows no such device.
+        InputError: when torch knows no such device, or this machine has none.
     """
     if name != "auto":
         try:
-            return torch.device(name)
+            device = torch.device(name)
         except (RuntimeError, TypeError) as error:
             raise InputError(
                 f'device must be "auto" or a torch device: got {name!r}. Write device="cpu", or '
                 '"cuda:0" for the first graphics card.'
             ) from error
+        try:
+            torch.zeros(1, device=device).item()  # fails where there is no such device
+        except (RuntimeError, AssertionError, NotImplementedError) as error:
+            n_cuda = torch.cuda.device_count()
+            raise InputError(
+                f"device must be one that this machine can compute on: {name!r} is not, and there "
+                f"{'is 1 CUDA device' if n_cuda == 1 else f'are {n_cuda} CUDA devices'}. "
+                'Write device="auto" or "cpu".'
+            ) from error
+        return device
     if torch.cuda.is_available():
         return torch.device("cuda")
     if torch.backends.mps.is_available():

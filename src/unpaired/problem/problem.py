@@ -177,10 +177,7 @@ def check_forbidden(forbidden: Any, known: IntArray, n_x: int, n_y: int) -> IntA
         raise InputError(
             f'forbidden must be a (k, 2) integer array: got "{forbidden}". List the pairs.'
         )
-    try:
-        barred = check_pairs(forbidden, n_x, n_y)
-    except InputError as error:
-        raise InputError(str(error).replace("pairs", "forbidden", 1)) from None
+    barred = check_pairs(forbidden, n_x, n_y, "forbidden")
     both = set(map(tuple, known.tolist())) & set(map(tuple, barred.tolist()))
     if both:
         raise InputError(

@@ -6,7 +6,7 @@ import io
 import os
 from pathlib import Path
 
-from unpaired.errors import InputError
+from unpaired.errors import InputError, extra
 from unpaired.types import Curves, atomic_writer
 
 KINDS = ("png", "svg", "pdf")
@@ -19,8 +19,9 @@ def draw_curves(curves: Curves, path: str | os.PathLike[str]) -> Path:
     Raises:
         InputError: when there is no line, or the ending is of another kind.
     """
-    from matplotlib import colormaps
-    from matplotlib.figure import Figure
+    with extra("report"):
+        from matplotlib import colormaps
+        from matplotlib.figure import Figure
 
     file = Path(path)
     kind = file.suffix.lower().removeprefix(".")

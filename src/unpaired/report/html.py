@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from unpaired.errors import InputError
+from unpaired.errors import InputError, extra
 from unpaired.report import plots
 from unpaired.types import IntArray, Match, Naming, RunResult, atomic_writer
 
@@ -47,7 +47,8 @@ def write_report(result: RunResult, out_dir: str | os.PathLike[str]) -> Path:
 
 def render_report(result: RunResult) -> str:
     """Return the page as text; the same ``result`` gives the same text."""
-    from jinja2 import Environment, StrictUndefined
+    with extra("report"):
+        from jinja2 import Environment, StrictUndefined
 
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
@@ -104,7 +105,7 @@ def _page(result: RunResult) -> dict[str, Any]:
         "figures": [item for item in result.headline.items() if item[0] not in shares],
         "notes": result.notes,
         "namings": [_naming(naming, result.images, limit) for naming in result.namings],
-        "match": None if result.match is None else _match(result.match),
+        "match": None if result.match is None else _match(result.match, result.ids_x, result.ids_y),
         "charts": _charts(result.history),
         "settings": {name: _plain(value) for name, value in result.settings.items()},
         "seed": result.seed,
@@ -256,10 +257,13 @@ def _mean(values: Any) -> float:
     return float(kept.mean()) if kept.size else math.nan
 
 
-def _match(match: Match) -> dict[str, Any]:
-    """Return what the page shows of a match."""
+def _match(match: Match, ids_x: tuple[str, ...], ids_y: tuple[str, ...]) -> dict[str, Any]:
+    """Return what the page shows of a match; rows without names are called by their numbers."""
     from markupsafe import Markup
 
+    for name, ids, n_rows in (("ids_x", ids_x, len(match)), ("ids_y", ids_y, match.n_y)):
+        if ids and len(ids) != n_rows:
+            raise InputError(f"{name} must name all {n_rows} rows: it has {len(ids)} names.")
     matched = np.flatnonzero(match.partner >= 0)
     order = np.argsort(-np.nan_to_num(match.confidence[matched], nan=-1.0), kind="stable")
     rows = matched[order]
@@ -275,6 +279,8 @@ def _match(match: Match) -> dict[str, Any]:
     )
     return {
         "found": match,
+        "ids_x": ids_x or range(len(match)),
+        "ids_y": ids_y or range(match.n_y),
         "summary": [
             line.replace(": nan", ": not measured")
             for line in match.summary().splitlines()

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unpaired.errors import InputError
+from unpaired.errors import InputError, extra
 from unpaired.types import Naming, RunResult, atomic_writer
 
 if TYPE_CHECKING:
@@ -105,7 +105,8 @@ def histogram(values: NDArray[Any], *, title: str, x_label: str, n_bins: int = 2
 
 def photo_uri(image: NDArray[np.uint8]) -> str:
     """Return one (h, w, 3) thumbnail as a JPEG data URI, made smaller when above 96 px."""
-    from PIL import Image
+    with extra("report"):
+        from PIL import Image
 
     picture = Image.fromarray(np.ascontiguousarray(image))
     picture.thumbnail((_LARGEST_THUMBNAIL, _LARGEST_THUMBNAIL))
@@ -128,7 +129,8 @@ def save_overview_png(
 
     Raises InputError when ``result`` has no naming or no images.
     """
-    from matplotlib.figure import Figure
+    with extra("report"):
+        from matplotlib.figure import Figure
 
     if not result.namings or result.images is None:
         raise InputError(
@@ -182,7 +184,8 @@ def _overview_row(
     n_photos: int,
 ) -> None:
     """Draw one name, its most confident photos and the share of all so named that is right."""
-    from PIL import Image
+    with extra("report"):
+        from PIL import Image
 
     rows = np.flatnonzero(naming.labels == c)
     surest = rows[np.argsort(-np.nan_to_num(naming.confidence[rows], nan=-1.0), kind="stable")]

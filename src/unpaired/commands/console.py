@@ -1,0 +1,108 @@
+"""What a command says: results to stdout, decisions and progress to stderr."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import typer
+
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the run as JSON and nothing else.")]
+
+
+@dataclass(frozen=True)
+class Console:
+    """Where a command's words go: to people, to a program, or nowhere."""
+
+    quiet: bool = False
+    as_json: bool = False
+
+    def tell(self, text: object = "") -> None:
+        """Print a line of the result."""
+        if not (self.quiet or self.as_json):
+            typer.echo(text)
+
+    def note(self, text: str) -> None:
+        """Print what was decided, beside the result."""
+        if not (self.quiet or self.as_json):
+            typer.echo(f"note: {text}", err=True)
+
+    def finish(self, record: dict[str, Any]) -> None:
+        """Print the record of the run when a program asked for it."""
+        if self.as_json:
+            typer.echo(to_json(record))
+
+    @contextmanager
+    def progress(self, text: str) -> Iterator[None]:
+        """Show on a terminal that ``text`` is going on, how far, and how long it may take.
+
+        What the package logs meanwhile replaces the text; ``unpaired._log.step`` moves the bar.
+        """
+        if self.quiet or self.as_json or not sys.stderr.isatty():
+            yield
+            return
+        try:
+            import rich.console
+            import rich.progress
+        except ImportError:  # the run is the same without it
+            yield
+            return
+        columns = (
+            rich.progress.SpinnerColumn(),
+            rich.progress.TextColumn("{task.description}", markup=False),
+            rich.progress.BarColumn(bar_width=24),
+            rich.progress.TimeElapsedColumn(),
+            rich.progress.TextColumn("left"),
+            rich.progress.TimeRemainingColumn(),
+        )
+        screen = rich.console.Console(stderr=True)
+        with rich.progress.Progress(*columns, console=screen, transient=True) as bars:
+            listener = _Listener(bars, bars.add_task(text, total=None))
+            log = logging.getLogger("unpaired")
+            level = log.level
+            log.addHandler(listener)
+            log.setLevel(logging.INFO)
+            try:
+                yield
+            finally:
+                log.removeHandler(listener)
+                log.setLevel(level)
+
+
+class _Listener(logging.Handler):
+    """Moves a bar by what is logged."""
+
+    def __init__(self, bars: Any, task: Any) -> None:
+        super().__init__(logging.INFO)
+        self.bars, self.task = bars, task
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Show the message, and where the step stands when the record says so."""
+        steps = {
+            "completed": getattr(record, "done", None),
+            "total": getattr(record, "total", None),
+        }
+        known = {name: value for name, value in steps.items() if value is not None}
+        self.bars.update(self.task, description=record.getMessage(), **known)
+
+
+def to_json(record: dict[str, Any]) -> str:
+    """A record as strict JSON: numbers that are not finite become null."""
+    return json.dumps(_finite(record), indent=1, allow_nan=False, default=str)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, dict):
+        return {str(key): _finite(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(inner) for inner in value]
+    return value

@@ -1,0 +1,209 @@
+"""``unpaired match``: two files in, who belongs to whom out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from unpaired.commands.console import Console, Json, Quiet, to_json
+from unpaired.errors import InputError
+
+if TYPE_CHECKING:
+    from unpaired.files.sheet import Table
+
+OUTPUTS = ("match.csv", "report.html", "run.json")
+
+Out = Annotated[Path, typer.Option("--out", help="Folder for the results; made if missing.")]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="Same seed, same result.")]
+Header = Annotated[
+    bool | None,
+    typer.Option("--header/--no-header", help="Whether line 1 of text files names the columns."),
+]
+IdColumn = Annotated[
+    str | None, typer.Option(help="Column that names the rows of both, by name or number; or none.")
+]
+IdColumnX = Annotated[str | None, typer.Option(help="The same for X alone.")]
+IdColumnY = Annotated[str | None, typer.Option(help="The same for Y alone.")]
+Features = Annotated[
+    str | None, typer.Option(help="Columns of both to use, such as a,b or 1-4,7 (from 0).")
+]
+FeaturesX = Annotated[str | None, typer.Option(help="The same for X alone.")]
+FeaturesY = Annotated[str | None, typer.Option(help="The same for Y alone.")]
+Relation = Annotated[
+    str, typer.Option(help="one-to-one, or many-to-one (rows of X to classes in Y).")
+]
+Pairs = Annotated[
+    str | None, typer.Option(help="Known pairs: two columns, id or number of a row of X and of Y.")
+]
+
+
+def match(
+    x: Annotated[str, typer.Argument(metavar="X", help="Rows to find partners for.")],
+    y: Annotated[str, typer.Argument(metavar="Y", help="Rows to choose from.")],
+    pairs: Pairs = None,
+    relation: Relation = "one-to-one",
+    forbidden: Annotated[
+        str | None, typer.Option(help="Pairs that must not be made, in a file like --pairs.")
+    ] = None,
+    side_info: Annotated[
+        str | None, typer.Option(help="Matrix, rows of X by rows of Y; larger = likelier pair.")
+    ] = None,
+    shared: Annotated[
+        str | None, typer.Option(help="Columns that mean the same in X and Y, by name.")
+    ] = None,
+    weights_x: Annotated[
+        str | None, typer.Option(help="How often rows of X count: one number per row, 0 = not.")
+    ] = None,
+    weights_y: Annotated[str | None, typer.Option(help="The same for rows of Y.")] = None,
+    leave_out: Annotated[
+        bool, typer.Option("--leave-out", help="Leave out rows that have no evident partner.")
+    ] = False,
+    id_column: IdColumn = None,
+    id_column_x: IdColumnX = None,
+    id_column_y: IdColumnY = None,
+    features: Features = None,
+    features_x: FeaturesX = None,
+    features_y: FeaturesY = None,
+    header: Header = None,
+    jobs: Annotated[int, typer.Option(help="Starts refined at once; -1 = all cores.")] = 1,
+    out: Out = Path("match-report"),
+    seed: Seed = 0,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Match the rows of two files by geometry alone: match.csv, report.html and run.json.
+
+    Files: npy, npz, csv, tsv, txt, parquet, feather, xlsx, jsonl, and .gz of these.
+
+    Example: unpaired match cells.csv genes.csv --id-column barcode --out result
+    """
+    from unpaired._files import check_writable
+    from unpaired.commands.delivery import (
+        check_extra,
+        deliver,
+        describe_inputs,
+        file_digest,
+        run_record,
+    )
+
+    console = Console(quiet, as_json)
+    check_writable(out, OUTPUTS, "--out")
+    check_extra("jinja2", "report", "Writing report.html")
+
+    from unpaired.files.pairs import read_pairs, write_match
+    from unpaired.files.reading import read_table
+
+    options: dict[str, Any] = {
+        "pairs": pairs,
+        "relation": relation,
+        "forbidden": forbidden,
+        "side_info": side_info,
+        "shared": shared,
+        "weights_x": weights_x,
+        "weights_y": weights_y,
+        "leave_out": leave_out,
+        "id_column_x": id_column_x or id_column,
+        "id_column_y": id_column_y or id_column,
+        "features_x": features_x or features,
+        "features_y": features_y or features,
+        "header": header,
+        "jobs": jobs,
+    }
+    with console.progress("Reading"):
+        table_x, table_y = (
+            read_table(
+                path,
+                header=header,
+                id_column=options[f"id_column_{side}"],
+                features=options[f"features_{side}"],
+            )
+            for path, side in ((x, "x"), (y, "y"))
+        )
+    for note in (*table_x.notes, *table_y.notes):
+        console.note(note)
+    arguments: dict[str, Any] = {"leave_out": leave_out, "n_jobs": jobs}
+    known = None if pairs is None else read_pairs(pairs, table_x, table_y)
+    if forbidden is not None:
+        arguments["forbidden"] = read_pairs(forbidden, table_x, table_y, "forbidden")
+    if side_info is not None:
+        arguments["similarity"] = read_table(side_info).values
+    values_x, values_y = table_x.values, table_y.values
+    if shared is not None:
+        (shared_x, values_x), (shared_y, values_y) = (
+            split_columns(table_x, shared, x),
+            split_columns(table_y, shared, y),
+        )
+        arguments["shared"] = (shared_x, shared_y)
+    arguments["weights"] = tuple(
+        None if path is None else read_table(path).values for path in (weights_x, weights_y)
+    )
+    files = {"x": x, "y": y} | {
+        name: options[name]
+        for name in ("pairs", "forbidden", "side_info", "weights_x", "weights_y")
+    }
+    inputs = describe_inputs(files)
+
+    with console.progress("Loading the engine"):
+        from unpaired.experiment import run_match  # heavy, so only for files that can be read
+        from unpaired.report.html import write_report
+    shown = {"x": x, "y": y} | {n: v for n, v in options.items() if v not in (None, False)}
+    with console.progress("Matching"):
+        result = run_match(values_x, values_y, known, shown, seed, **arguments)
+    found = result.match
+    if found is None:
+        raise InputError("match gave nothing to write.")
+    result = replace(
+        result,
+        notes=(*table_x.notes, *table_y.notes, *result.notes),
+        ids_x=table_x.ids or (),
+        ids_y=table_y.ids or (),
+    )
+    record = run_record(
+        "match",
+        [x, y],
+        options,
+        seed,
+        inputs=inputs,
+        headline=result.headline,
+        trusted=found.trusted,
+        notes=list(result.notes),
+        seconds=result.seconds,
+    )
+
+    def write(folder: Path) -> None:
+        write_match(found, folder / "match.csv", table_x, table_y)
+        record["outputs"] = {"match.csv": file_digest(folder / "match.csv")}
+        write_report(result, folder)
+        (folder / "run.json").write_text(to_json(record), encoding="utf-8")
+
+    deliver(out, write)
+    console.tell(found.summary())
+    console.tell(f"Matches: {out / 'match.csv'}")
+    console.tell(f"Report: {out / 'report.html'}")
+    console.finish(record)
+
+
+def split_columns(table: Table, wanted: str, file: str) -> tuple[Any, Any]:
+    """The columns that ``wanted`` names, and the others.
+
+    Raises:
+        InputError: when one is not there, or nothing is left.
+    """
+    names = list(table.names or map(str, range(table.values.shape[1])))
+    chosen = [part.strip() for part in wanted.split(",")]
+    for name in chosen:
+        if name not in names:
+            raise InputError(
+                f'shared must name columns that X and Y both have: {file} has no "{name}". '
+                f"It has {', '.join(names[:8])}{', ...' if len(names) > 8 else ''}."
+            )
+    inside = [name in chosen for name in names]
+    if all(inside):
+        raise InputError(
+            f"shared must leave columns to match by: {file} has no others. Name fewer of them."
+        )
+    order = [names.index(name) for name in chosen]
+    return table.values[:, order], table.values[:, [not taken for taken in inside]]

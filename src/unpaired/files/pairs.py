@@ -1,0 +1,100 @@
+"""Known pairs in, matches out."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+
+from unpaired._files import atomic_writer
+from unpaired.errors import DataError, InputError
+from unpaired.files.reading import check_exists, kind_of, read_table
+from unpaired.files.sheet import Table, is_number
+from unpaired.files.text import read_rows
+from unpaired.types import IntArray, Match
+
+_RUN_BY_SPREADSHEETS = ("=", "+", "-", "@", "\t", "\r")
+
+
+def read_pairs(path: str | Path, x: Table, y: Table, argument: str = "pairs") -> IntArray:
+    """Known pairs from a two-column file of row numbers, or of row names where there are any.
+
+    Raises:
+        DataError: when the file does not have two columns.
+        InputError: when a name is not in its table, or occurs there twice.
+    """
+    file = Path(path)
+    check_exists(file)
+    if kind_of(file) not in {".csv", ".tsv", ".txt"}:
+        return np.asarray(read_table(file, id_column="none").values)
+    try:
+        rows, lines = read_rows(file)
+    except csv.Error as error:
+        raise DataError(f"{file} could not be read: {error}. Check its quotes.") from error
+    if rows and len(rows[0]) != 2:
+        raise DataError(
+            f"{file} must have two columns in every line, row of x and row of y: line {lines[0]} "
+            f"has {len(rows[0])}."
+        )
+    lookups = [_lookup(x, "x", argument), _lookup(y, "y", argument)]
+    if rows and not any(
+        cell.strip() in lookup or is_number(cell)
+        for cell, lookup in zip(rows[0], lookups, strict=True)
+    ):
+        rows, lines = rows[1:], lines[1:]  # a header
+    found = []
+    for row, line in zip(rows, lines, strict=True):
+        for cell, lookup, side, table in zip(row, lookups, "xy", (x, y), strict=True):
+            if cell.strip() not in lookup:
+                known = "row numbers from 0" if table.ids is None else "its row names"
+                raise InputError(
+                    f'{argument} names "{cell}" in line {line}, which is no row of {side}. '
+                    f"Use {known}, e.g. {next(iter(lookup), 0)}."
+                )
+        found.append([lookup[cell.strip()] for cell, lookup in zip(row, lookups, strict=True)])
+    return np.array(found, dtype=np.int64).reshape(-1, 2)
+
+
+def _lookup(table: Table, side: str, argument: str) -> dict[str, int]:
+    """Row name (or row number as text) -> row number."""
+    names = row_names(table)
+    lookup = {name: row for row, name in enumerate(names)}
+    if len(lookup) < len(names):
+        twice = next(name for row, name in enumerate(names) if lookup[name] != row)
+        raise InputError(
+            f'{argument} by name need row names that differ: {side} has several rows "{twice}". '
+            "Rename them, or pair by row number with --id-column none."
+        )
+    return {**{plain_cell(name): row for name, row in lookup.items()}, **lookup}
+
+
+def row_names(table: Table) -> tuple[str, ...]:
+    """The names of a table's rows: its ids, or their numbers from 0."""
+    return table.ids or tuple(str(i) for i in range(len(table.values)))
+
+
+def plain_cell(text: str) -> str:
+    """A name as it is written into a CSV file, so that no spreadsheet runs it as a formula.
+
+    >>> plain_cell("=1+1"), plain_cell("-2.5"), plain_cell("ant")
+    ("'=1+1", '-2.5', 'ant')
+    """
+    runs = text.startswith(_RUN_BY_SPREADSHEETS) and not is_number(text)
+    return f"'{text}" if runs else text
+
+
+def write_match(match: Match, path: str | Path, x: Table, y: Table) -> None:
+    """Write one line per row of x; with the rows' names where the tables have them."""
+    if x.ids is None and y.ids is None:
+        match.to_csv(path)
+        return
+    names_x = [plain_cell(name) for name in row_names(x)]
+    names_y = [*(plain_cell(name) for name in row_names(y)), ""]  # -1 -> ""
+    with atomic_writer(path) as handle:
+        writer = csv.writer(handle)
+        writer.writerow(["x", "y", "confidence", "row", "partner", "runner_up", "margin"])
+        for row, partner in enumerate(match.partner.tolist()):
+            numbers = [row, partner, int(match.runner_up[row]), float(match.margin[row])]
+            confidence = float(match.confidence[row])
+            writer.writerow([names_x[row], names_y[partner], confidence, *numbers])

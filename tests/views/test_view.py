@@ -1,0 +1,76 @@
+"""Views: both sides by one kind of map, and every kind through its arrays."""
+
+import numpy as np
+import pytest
+import torch
+
+from unpaired.views.features import fit_features
+from unpaired.views.view import (
+    GEODESICS,
+    KERNEL,
+    KINDS,
+    LINEAR,
+    fit_view,
+    map_from_arrays,
+    map_to_arrays,
+    smooth_view,
+)
+from unpaired.views.widened import Widened
+
+CPU = torch.device("cpu")
+NAMES = (LINEAR, KERNEL, *GEODESICS)
+
+
+@pytest.fixture
+def sides(rng):
+    return tuple(torch.tensor(rng.standard_normal((n, d))) for n, d in ((80, 6), (70, 5)))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_views_hold_what_their_maps_place_with_mean_squared_length_one(name, sides, rng):
+    view = fit_view(name, *sides, rng)
+    for rows, found, placed in zip(sides, (view.map_x, view.map_y), (view.x, view.y), strict=True):
+        assert float(placed.square().sum(1).mean()) == pytest.approx(1.0, rel=1e-5)
+        if name in GEODESICS:
+            torch.testing.assert_close(found(rows), placed, atol=1e-4, rtol=0)
+        else:
+            assert torch.equal(found(rows), placed)
+
+
+def test_the_smoothed_view_keeps_the_maps_of_the_linear_one(sides, rng):
+    linear = fit_view(LINEAR, *sides, rng)
+    view = smooth_view(linear)
+    assert view.map_x.base is linear.map_x
+    assert view.map_y.base is linear.map_y
+    for placed in (view.x, view.y):
+        assert float(placed.square().sum(1).mean()) == pytest.approx(1.0)
+
+
+def test_some_rows_of_a_view(sides, rng):
+    view = fit_view(LINEAR, *sides, rng)
+    some = view.take(torch.tensor([3, 1, 3]), torch.tensor([0]))
+    assert torch.equal(some.x, view.x[[3, 1, 3]])
+    assert torch.equal(some.y, view.y[[0]])
+    assert some.map_x is view.map_x
+
+
+def test_every_kind_of_map_comes_back_from_its_arrays(sides, rng):
+    x, y = sides
+    linear, geodesic = fit_view(LINEAR, x, y, rng), fit_view(GEODESICS[0], x, y, rng)
+    kernel = fit_features(linear.x, rng, max_rank=9, bandwidth=1.0, metric="euclidean")
+    maps = [linear.map_x, geodesic.map_x, smooth_view(linear).map_x, Widened(linear.map_x, kernel)]
+    assert {found.kind for found in maps} == set(KINDS)
+    unseen = torch.tensor(rng.standard_normal((11, 6)))
+    for found in maps:
+        again = map_from_arrays(map_to_arrays(found), CPU)
+        assert type(again) is type(found)
+        assert torch.equal(again(unseen), found(unseen))
+
+
+def test_the_same_generator_gives_the_same_view(sides):
+    for name in NAMES:
+        one, two = (
+            fit_view(name, *sides, np.random.default_rng(3), n_landmarks=30) for _ in range(2)
+        )
+        assert torch.equal(one.x, two.x)
+        assert torch.equal(one.y, two.y)
