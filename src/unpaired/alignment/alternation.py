@@ -144,6 +144,7 @@ def alternate(
     schedule: Sequence[Step],
     plan: Plan | None = None,
     *,
+    parts: list[Part] | None = None,
     held: Tensor | None = None,
     width: int | None = None,
     rng: np.random.Generator | None = None,
@@ -154,13 +155,17 @@ def alternate(
         critic: Fits the maps.
         schedule: What is done in each step.
         plan: To begin with; None begins from the critic's known pairs.
+        parts: To begin with in the place of those of a plan.
         held: Standardised scores (n_free_x, n_free_y) that join in with each step's weight.
         width: Directions of each part that enter the scores, all by default.
         rng: Draws the rows of steps that take some only.
     """
     every = critic.pairs
-    for step in schedule:
-        parts, dependence = critic(plan, step)
+    for number, step in enumerate(schedule):
+        if number or parts is None:
+            parts, dependence = critic(plan, step)
+        else:
+            dependence = math.nan
         if step.n_rows and rng is not None:
             critic = critic.on(every.draw(step.n_rows, rng))
         left, right = place_free(critic, parts, width)
@@ -201,6 +206,8 @@ class CanonicalCritic:
     """Directions kept."""
     extra_ridges: Sequence[float] = ()
     """What each view adds to the ridge; nothing by default."""
+    even: bool = True
+    """Weigh views so that their scores spread alike; else products are the sum of cosines."""
 
     def on(self, pairs: Pairs) -> Self:
         """The same critic for plans over other free rows."""
@@ -222,7 +229,7 @@ class CanonicalCritic:
             )
             parts.append(Part(number, (found.x, found.y)))
             dependence = found.dependence if number == 0 else dependence
-        return even_weights(parts, self.views), dependence
+        return (even_weights(parts, self.views) if self.even else parts), dependence
 
     def moments(self, plan: Plan | None) -> list[Moments]:
         """Known pairs and soft ones, in every view."""

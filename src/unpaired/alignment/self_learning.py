@@ -22,7 +22,7 @@ from unpaired.spaces.space import Part
 KNOWN_WEIGHT = 10.0
 """How often a known pair counts in a round; few of them, counted as all the rest, bend the map."""
 KEEP = 0.3
-"""Share of candidates that are visible at first; doubled whenever nothing improves."""
+"""Share of the other side that is visible at first; doubled whenever nothing improves."""
 PATIENCE = 10
 """Rounds without improvement before more candidates are shown, or the end."""
 MAX_ROUNDS = 150
@@ -47,27 +47,41 @@ def self_learn(
     started, _ = critic(plan, Step(1.0, power=power))
     parts = [replace(started[0], weight=1.0)]  # cosines, as in every round
     x, y = view.x[pairs.free_x], view.y[pairs.free_y]
+    most = min(len(x), len(y))
     known = KNOWN_WEIGHT * (view.x[pairs.known[:, 0]].T @ view.y[pairs.known[:, 1]])
     best, since, keep = -np.inf, 0, KEEP
-    scores = _hubless(critic, parts)
     for number in range(MAX_ROUNDS):
-        value = float(scores.amax(1).mean() + scores.amax(0).mean()) / 2
+        left, right = place_free(critic, parts)
+        forward, value_x = best_partners(left, right, keep, rng)
+        backward, value_y = best_partners(right, left, keep, rng)
+        value = (value_x + value_y) / 2
         since = 0 if value > best + 1e-3 * abs(best) else since + 1
         best = max(best, value)
         if since >= PATIENCE:
             if keep >= 1.0:
                 break
-            keep, since = min(1.0, 2.0 * keep), 0
-        if number in (10, 30) and len(mutual(scores)[0]) < LEAST_MUTUAL * min(scores.shape):
+            keep, since, best = min(1.0, 2.0 * keep), 0, -np.inf
+        if number in (10, 30) and len(mutual(_hubless(critic, parts))[0]) < LEAST_MUTUAL * most:
             break
-        seen = scores
-        if keep < 1.0:
-            drawn = torch.as_tensor(rng.random(tuple(scores.shape), dtype=np.float32))
-            seen = torch.where(drawn.to(scores.device) < keep, scores, -torch.inf)
-        cross = x.T @ y[seen.argmax(1)] + x[seen.argmax(0)].T @ y + known
-        parts = [_part(cross, power)]
-        scores = _hubless(critic, parts)
+        parts = [_part(x.T @ y[forward] + x[backward].T @ y + known, power)]
     return parts
+
+
+def best_partners(
+    rows: Tensor, others: Tensor, keep: float, rng: np.random.Generator
+) -> tuple[Tensor, float]:
+    """The best partner of each row among a random share ``keep`` of the others, and how good.
+
+    Hubs are corrected among those that are visible; the second value is the mean best score.
+    """
+    seen = torch.arange(len(others), device=others.device)
+    if keep < 1.0:
+        count = max(2, round(keep * len(others)))
+        drawn = np.sort(rng.permutation(len(others))[:count])
+        seen = torch.as_tensor(drawn, device=others.device)
+    scores = csls(rows @ others[seen].T)
+    best, index = scores.max(1)
+    return seen[index], float(best.mean())
 
 
 def confirmed_share(

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from unpaired.alignment.alternation import Pairs, moments_of
 from unpaired.math.canonical import Maps, Moments
-from unpaired.spaces.space import Part, even_weights, join
+from unpaired.spaces.space import Part, join
 from unpaired.views.features import VALUES, Features, fit_features
 from unpaired.views.view import View
 
@@ -184,10 +184,9 @@ def _held_scores(views: Sequence[View], held: HeldOut, solve: Solve) -> list[tup
         for view in range(len(views)):
             maps = solve(view, reduce(Moments.plus, [moments[other][view] for other in others]))
             parts.append(Part(view, (maps.x, maps.y)))
-        weighted = even_weights(parts, views)
         pairs = every[:MAX_HELD]
         rows = [torch.cat([pairs[:, side], held.decoys[side]]) for side in (0, 1)]
-        left = join(weighted, [view.x[rows[0]] for view in views], 0)
-        right = join(weighted, [view.y[rows[1]] for view in views], 1)
+        left = join(parts, [view.x[rows[0]] for view in views], 0)
+        right = join(parts, [view.y[rows[1]] for view in views], 1)
         found.append((left @ right.T, pairs))
     return found

@@ -34,7 +34,7 @@ from unpaired.learning.towers import TowerConfig, train_towers
 from unpaired.math.canonical import LEAST_RIDGE, Maps, Moments, canonical_maps
 from unpaired.plans.plan import Plan
 from unpaired.spaces.solution import Evidence, Solution
-from unpaired.spaces.space import Part, build_space, even_weights
+from unpaired.spaces.space import Part, build_space
 from unpaired.types import IntArray
 from unpaired.views.features import Features, fit_features
 from unpaired.views.view import View
@@ -116,7 +116,7 @@ class LearnedCritic:
                 self._deepen(plan, n_pairs, step.ridge, self.seed + number)
                 for number in range(self.config.n_towers)
             ]
-            parts = [*parts, *even_weights(deep, self.views)]
+            parts = [*parts, *deep]
         return parts, dependence
 
     def _deepen(self, plan: Plan | None, n_pairs: float, ridge: float, seed: int) -> Part:
@@ -205,7 +205,8 @@ def learn(
     if not config.keeps_ridge:
         ridge *= choose_ridge(views, pairs, lambda f: solver(f * config.ridge), rng)
     heat = choose_temperature(views, pairs, solver(ridge), rng)
-    closed = CanonicalCritic(views, pairs, config.trust, config.width, (config.linear_ridge, 0.0))
+    ridges = (config.linear_ridge, 0.0)
+    closed = CanonicalCritic(views, pairs, config.trust, config.width, ridges, even=False)
     critic = LearnedCritic(closed, config, seed, note)
     last = Step(
         config.temperatures[1], ridge, belief=config.belief, networks=config.towers.n_epochs > 0

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from unpaired.errors import InputError
-from unpaired.matching import _assignment_parts, assignment
-from unpaired.math.sinkhorn import sinkhorn, sinkhorn_dustbin
+from unpaired.plans import assignment
+from unpaired.plans._auction import auction
 from unpaired.plans.assignment import EXACT_ROWS, assign, assign_many, assign_sparse, complete
 
 
@@ -122,7 +122,7 @@ def test_auction_keeps_its_bound(seed, skip):
     cost = rng.random((6, 5))
     index, weight = dense_lists(cost)
     step = 0.01
-    partner = _assignment_parts.auction(index, weight, 5, np.full(6, skip), step, 10_000)
+    partner = auction(index, weight, 5, np.full(6, skip), step, 10_000)
     assert value(cost, partner, skip=skip)[1] <= brute(cost, skip=skip)[1] + 6 * step
 
 
@@ -156,58 +156,6 @@ def test_no_rows_no_columns():
     assert assign(np.empty((2, 0))).tolist() == [-1, -1]
 
 
-@pytest.mark.parametrize("shape", [(3, 3), (4, 6), (7, 5)])
-@pytest.mark.parametrize("temperature", [1.0, 0.05, 1e-3])
-def test_sinkhorn_meets_its_sums(shape, temperature):
-    rng = np.random.default_rng(3)
-    cost = rng.random(shape)
-    a, b = rng.dirichlet(np.ones(shape[0])), rng.dirichlet(np.ones(shape[1]))
-    plan = sinkhorn(cost, temperature, row_mass=a, column_mass=b, max_iter=200_000)
-    assert np.isfinite(plan).all()
-    np.testing.assert_allclose(plan.sum(1), a, atol=1e-5)
-    np.testing.assert_allclose(plan.sum(0), b, atol=1e-5)
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_cold_sinkhorn_is_the_assignment(seed):
-    cost = np.random.default_rng(seed).random((6, 6))
-    plan = sinkhorn(cost, 5e-3, max_iter=20_000)
-    assert plan.argmax(1).tolist() == assign(cost).tolist()
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_cold_dustbin_is_the_partial_assignment(seed):
-    cost = np.random.default_rng(seed).random((5, 6))
-    plan, out, _ = sinkhorn_dustbin(cost, 2e-3, 0.15, max_iter=200_000)
-    partner = np.where(out > plan.max(1), -1, plan.argmax(1))
-    assert partner.tolist() == assign(cost, skip_cost=0.15).tolist()
-
-
-@pytest.mark.parametrize("slack", [0.1, 1.0, 100.0])
-def test_unbalanced_sinkhorn_satisfies_its_optimality_conditions(slack):
-    rng = np.random.default_rng(0)
-    cost = rng.random((5, 4))
-    a, b, eps = rng.random(5), rng.random(4), 0.05
-    plan = sinkhorn(
-        cost,
-        eps,
-        row_mass=a,
-        column_mass=b,
-        row_slack=slack,
-        column_slack=slack,
-        max_iter=100_000,
-        tol=1e-13,
-    )
-    # stationarity: C + eps log P + slack log(P1/a) + slack log(P'1/b) = 0
-    grad = (
-        cost
-        + eps * np.log(plan)
-        + slack * np.log(plan.sum(1) / a)[:, None]
-        + slack * np.log(plan.sum(0) / b)
-    )
-    np.testing.assert_allclose(grad, 0, atol=1e-6 * max(1, slack))
-
-
 def test_errors_name_the_argument():
     with pytest.raises(InputError, match="known"):
         assign(np.zeros((3, 3)), known=[(0, 1), (2, 1)])
@@ -219,7 +167,33 @@ def test_errors_name_the_argument():
         assign(np.zeros((3, 3)), skip_cost=[1.0])
     with pytest.raises(InputError, match="capacity"):
         assign_many(np.zeros((3, 2)), capacity=[0, 3], known=[(0, 0)])
-    with pytest.raises(InputError, match="equal totals"):
-        sinkhorn(np.zeros((2, 2)), 1.0, row_mass=[1, 1])
     with pytest.raises(InputError, match="candidates"):
         assign_sparse([[5]], [[1.0]], 3)
+    with pytest.raises(InputError, match="capacity must hold 2 whole numbers"):
+        assign_many(np.zeros((3, 2)), capacity=[1.5, 3])
+    with pytest.raises(InputError, match="known must name a row once"):
+        assign_many(np.zeros((3, 2)), known=[(0, 0), (0, 1)])
+    with pytest.raises(InputError, match="cost must be a matrix"):
+        assign(np.zeros(3))
+    with pytest.raises(InputError, match="candidates and costs must both be"):
+        assign_sparse([[0, 1]], [[1.0]], 3)
+
+
+def test_completion_is_optimal_among_free_rows_and_columns(rng):
+    cost = rng.random((5, 6))
+    partner = np.array([2, -1, -1, 0, -1])
+    full = complete(partner, 6, lambda r, c: cost[np.ix_(r, c)])
+    assert full[[0, 3]].tolist() == [2, 0]
+    free = [1, 3, 4, 5]
+    best = min(
+        itertools.permutations(free, 3),
+        key=lambda p: sum(cost[r, c] for r, c in zip([1, 2, 4], p, strict=True)),
+    )
+    assert full[[1, 2, 4]].tolist() == list(best)
+
+
+def test_completion_in_blocks_gives_every_row_a_column_of_its_own(rng):
+    cost = rng.random((30, 25))
+    full = complete(np.full(30, -1), 25, lambda r, c: cost[np.ix_(r, c)], block=7)
+    used = full[full >= 0]
+    assert sorted(used.tolist()) == list(range(25))
