@@ -47,8 +47,8 @@ class PublishedDMAE(SavedEstimator):
         hidden: Hidden layers of the encoders, (256, 128); decoders mirror them.
         n_latent: Latent dimensions, 64.
         n_components: Principal components that the networks see, at most, 256.
-        ratio_ridge: Ridge of the density ratio in the Theta step and the read-out (SMI).
-        pi_ridge: Ridge of the density ratio in the Pi step (SMI), 0.1.
+        ratio_ridge: Ridge of the density ratio in the Theta step and the read-out (SMI), 0.0001.
+        pi_ridge: Ridge of the density ratio in the Pi step (SMI), 1.
         n_basis: Basis pairs of a density ratio over all rows, at most, 500.
         n_pretrain_epochs: Epochs of each autoencoder alone, 10.
         n_rounds: Rounds, at most, 8.
@@ -131,11 +131,11 @@ class PublishedDMAE(SavedEstimator):
             y: Second view, (n_y, d_y); n_y may differ from n_x.
             pairs: None, "aligned", or a (k, 2) array of (row of x, row of y). A row may occur in
                 several pairs, as an image with five captions does.
-            start: Where Pi begins. "uniform", as published: no free row counts as matched until the
-                first Pi step has made and rounded a Pi. "known": by the density ratio of the known
-                pairs, after a Theta step on them. "engine": what ``unpaired.match`` finds. Or a
-                partner for each row of x, -1 = none. None: "known" if there are pairs, else
-                "uniform".
+            start: Where Pi begins. "uniform", as published; no free row is matched until the first
+                Pi step has made a Pi of it and rounded that. "known": where the density ratio of
+                the known pairs puts the free rows after the first Theta step. "engine": what
+                ``unpaired.match`` finds. Or a partner for each row of x, -1 = none. None: "known"
+                if there are pairs, else "uniform".
             on_step: Called after each epoch with its entry of ``history_``.
         """
         given = {name: getattr(self, name) for name in NAMES}
@@ -151,7 +151,7 @@ class PublishedDMAE(SavedEstimator):
         self._device = pick_device(self.device)
         self.widths_ = (rows_x.shape[1], rows_y.shape[1])
         partner: IntArray | None = None
-        if begin == "engine":
+        if isinstance(begin, str) and begin == "engine":
             seed = derive_seed(self.seed_, "engine")
             partner = engine_partners(rows_x, rows_y, known, config.relation, seed)
         elif not isinstance(begin, str):
@@ -357,8 +357,8 @@ def _warn_of_collapse(fitted: Fitted, config: PublishedConfig) -> None:
         share = float(np.bincount(partner[partner >= 0]).max() / len(partner))
         if share >= COLLAPSED:
             warnings.warn(
-                f"The matching collapsed: {share:.0%} of the free rows have the same partner. Under "
-                'uKTA that pays once column sums are free. Use dependence="smi".',
+                f"The matching collapsed: {share:.0%} of the free rows have the same partner. "
+                'That pays under uKTA once column sums are free. Use dependence="smi".',
                 CollapseWarning,
                 stacklevel=3,
             )

@@ -46,7 +46,7 @@ class PublishedConfig:
     """Principal components of each view that the networks see, at most. Ours."""
     ratio_ridge: float = 1e-4
     """Ridge of the density ratio in the Theta step and in the read-out. Ours."""
-    pi_ridge: float = 0.1
+    pi_ridge: float = 1.0
     """Ridge of the density ratio in the Pi step. Ours: a ratio fitted as tightly as in the Theta
     step fits any matching, and nothing moves."""
     n_basis: int = 500

@@ -80,8 +80,8 @@ def learn(
 ) -> Fitted:
     """Pre-train, then alternate Theta step and Pi step until the matching stays.
 
-    ``start`` "known" fills an empty matching by the density ratio of the known pairs, after a Theta
-    step on them alone; otherwise the first Pi step begins at the matching, or at the uniform Pi.
+    Without a given matching the first Theta step has known pairs alone, and the first Pi step
+    begins at the uniform Pi or, with ``start`` "known", at the density ratio's choice.
     """
     maps = [fit_input_map(part, config.n_components) for part in rows]
     inputs = (maps[0](rows[0]), maps[1](rows[1]))
@@ -93,20 +93,21 @@ def learn(
     if config.reconstruction_weight > 0:
         training.pretrain()
     has_pi_step = bool(len(matching.free_x) and len(matching.free_y))
-    if start == "known":
-        training.theta_step(matching)
-        matching.partner = partners_by_ratio(training.latents(), matching, config, rng)
     fitted = Fitted(training.views((maps[0], maps[1])), matching, None, not has_pi_step)
     fitted.trace.append(matching.pairs)
-    for _ in range(config.n_rounds):
+    for round_number in range(config.n_rounds):
         training.theta_step(matching)
         if has_pi_step:
+            latents = training.latents()
+            if start == "known" and round_number == 0:
+                matching.partner = partners_by_ratio(latents, matching, config, rng)
+                fitted.trace[0] = matching.pairs
             before = matching.partner
-            step = pi_step(training.latents(), matching, config, rng)
+            step = pi_step(latents, matching, config, rng)
             matching.partner, fitted.plan = step.partner, step.plan
             changed = 1.0 if before is None else float((before != step.partner).mean())
             training.history[-1] |= {"changed": changed, "pi_dependence": step.value}
-            fitted.converged = changed <= config.tol
+            fitted.converged = changed <= config.tol and round_number > 0
         training.finish_round()
         fitted.trace.append(matching.pairs)
         if has_pi_step and fitted.converged:
@@ -119,10 +120,11 @@ def learn(
 def pi_step(
     latents: Views, matching: Matching, config: PublishedConfig, rng: np.random.Generator
 ) -> MatchingStep:
-    """The free rows matched anew; known pairs are no part of it."""
+    """The free rows matched anew; known pairs stay as they are."""
     z_x, z_y = latents
-    free_x, free_y = torch.as_tensor(matching.free_x), torch.as_tensor(matching.free_y)
-    return matching_step(z_x[free_x], z_y[free_y], matching.partner, config, rng)
+    known = (z_x[matching.known[:, 0]], z_y[matching.known[:, 1]])
+    free = (z_x[matching.free_x], z_y[matching.free_y])
+    return matching_step(*free, known, matching.partner, config, rng)
 
 
 def partners_by_ratio(

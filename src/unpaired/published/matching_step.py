@@ -32,7 +32,7 @@ START_MIX = 0.5
 FIRST_MOVE, LARGEST_MOVE = 3.0, 100.0
 """How far a step may move the logarithms of Pi."""
 SUM_ROUNDS, SUM_TOLERANCE = 20, 1e-3
-SETTLED = 1e-3
+SETTLED = 3e-3
 """Mean absolute change of a row of Pi at which an ascent ends."""
 
 
@@ -50,9 +50,9 @@ class MatchingStep:
     """D of the rounded matching, alpha fitted to it."""
 
 
-def start_plan(partner: IntArray | None, n_x: int, n_y: int) -> FloatArray:
+def start_plan(partner: IntArray | None, n_x: int, n_y: int, relation: str) -> FloatArray:
     """The relaxed Pi that an ascent begins at: uniform, or half of it the previous matching."""
-    plan = np.full((n_x, n_y), 1.0 / max(n_x, n_y))
+    plan = np.full((n_x, n_y), 1.0 / (n_y if relation == "many-to-one" else max(n_x, n_y)))
     if partner is None:
         return plan
     rows = np.flatnonzero(partner >= 0)
@@ -61,57 +61,119 @@ def start_plan(partner: IntArray | None, n_x: int, n_y: int) -> FloatArray:
     return plan
 
 
+@dataclass(frozen=True)
+class Aligned:
+    """Gram matrices of known and free rows, and L~ = Pi L Pi' with known entries of Pi held at 1.
+
+    Rows of x: the known pairs first, then the free rows; of y the same.
+    """
+
+    K: Tensor
+    """(k + n_x, b) against the basis rows of x."""
+    L: Tensor
+    """(k + n_y, k + n_y)."""
+    basis: Tensor
+    """(b,) numbers of the basis rows, those of known pairs first."""
+    n_known: int
+
+    def of_plan(self, plan: Tensor) -> Tensor:
+        """The basis rows of L~ for a relaxed Pi (n_x, n_y) of the free rows, (b, k + n_x)."""
+        fixed = self.basis[self.basis < self.n_known]
+        moving = self.basis[len(fixed) :] - self.n_known
+        rows = torch.cat([self.L[fixed], plan[moving] @ self.L[self.n_known :]])
+        return torch.cat([rows[:, : self.n_known], rows[:, self.n_known :] @ plan.T], dim=1)
+
+    def dependence(self, partner: IntArray, config: PublishedConfig) -> float:
+        """D of a rounded matching, for SMI with alpha fitted to it; rows left out do not count."""
+        full = np.concatenate([np.arange(self.n_known), np.where(partner < 0, -1, partner)])
+        full[self.n_known :] += np.where(partner < 0, 0, self.n_known)
+        kept = np.flatnonzero(full >= 0)
+        of_basis = np.flatnonzero(full[self.basis.numpy()] >= 0)
+        rows = self.K[kept][:, of_basis]
+        aligned = self.L[full[kept]][:, full[self.basis.numpy()[of_basis]]]
+        if config.dependence == "ukta":
+            return float((rows * aligned).mean())
+        return float(ratio_around_one(rows, aligned, config.pi_ridge)[1])
+
+
+def align(
+    z_x: Tensor,
+    z_y: Tensor,
+    known: tuple[Tensor, Tensor],
+    config: PublishedConfig,
+    rng: np.random.Generator,
+) -> Aligned:
+    """Gram matrices for a Pi step, with ``n_basis`` rows of x as basis points, at most."""
+    dtype = torch.float64 if len(z_x) * len(z_y) <= DOUBLE_PLAN else torch.float32
+    rows = torch.cat([known[0], z_x]).cpu().to(dtype)
+    other = torch.cat([known[1], z_y]).cpu().to(dtype)
+    basis = torch.as_tensor(np.sort(rng.permutation(len(rows))[: config.n_basis]))
+    K = gram(rows, config.sigma2_x, rows[basis])
+    return Aligned(K, gram(other, config.sigma2_y), basis, len(known[0]))
+
+
 def matching_step(
     z_x: Tensor,
     z_y: Tensor,
+    known: tuple[Tensor, Tensor],
     partner: IntArray | None,
     config: PublishedConfig,
     rng: np.random.Generator,
 ) -> MatchingStep:
     """Match rows of x to rows of y anew, from the previous matching (None: the uniform Pi).
 
-    A rounded matching whose D is below that of the previous one is not taken. Basis points are
-    ``n_basis`` rows of x, at most. Cost per ascent step O(n_x n_y n_basis).
+    ``known`` are the latents of known pairs, row by row. A rounded matching whose D is below that
+    of the previous one is not taken. Cost per ascent step O((k + n_x) (k + n_y) n_basis).
     """
-    n_x, n_y = len(z_x), len(z_y)
-    dtype = torch.float64 if n_x * n_y <= DOUBLE_PLAN else torch.float32
-    rows, other = z_x.cpu().to(dtype), z_y.cpu().to(dtype)
-    basis = torch.as_tensor(np.sort(rng.permutation(n_x)[: config.n_basis]))
-    K = gram(rows, config.sigma2_x, rows[basis])  # (n_x, b)
-    L = gram(other, config.sigma2_y)  # (n_y, n_y)
-    plan = torch.as_tensor(start_plan(partner, n_x, n_y), dtype=dtype)
-    objective = plan_objective(K, L, basis, plan, config)
-    plan, trace = ascend(plan, objective, config)
+    aligned = align(z_x, z_y, known, config, rng)
+    begin = start_plan(partner, len(z_x), len(z_y), config.relation)
+    plan = torch.as_tensor(begin, dtype=aligned.L.dtype)
+    plan, trace = ascend(plan, plan_objective(aligned, plan, config), config)
     found = plan.numpy().astype(np.float64)
     rounded = round_plan(found, config.relation)
-    value = matched_dependence(K, L, basis, rounded, config)
+    value = aligned.dependence(rounded, config)
     if partner is not None:
-        before = matched_dependence(K, L, basis, partner, config)
+        before = aligned.dependence(partner, config)
         if before > value:
             rounded, value = partner.copy(), before
     return MatchingStep(rounded, found, trace, value)
 
 
 def plan_objective(
-    K: Tensor, L: Tensor, basis: Tensor, previous: Tensor, config: PublishedConfig
+    aligned: Aligned, previous: Tensor, config: PublishedConfig
 ) -> Callable[[Tensor], Tensor]:
     """D as a differentiable function of the relaxed Pi, with alpha from the previous one."""
-
-    def aligned(plan: Tensor) -> Tensor:
-        return (plan[basis] @ L) @ plan.T  # L~, (b, n_x)
-
+    K = aligned.K
     if config.dependence == "ukta":
-        return lambda plan: (K.T * aligned(plan)).mean()
-    alpha = fit_ratio(K, aligned(previous).T, ratio_ridge=config.pi_ridge).coef
+        return lambda plan: (K.T * aligned.of_plan(plan)).mean()
+    alpha = ratio_around_one(K, aligned.of_plan(previous).T, config.pi_ridge)[0]
     weighted = (K * alpha).T
     moment = weighted @ weighted.T / len(K) ** 2  # alpha alpha' o K'K / n^2
+    mean_weighted = weighted.mean(1)
 
     def bound(plan: Tensor) -> Tensor:
-        L_aligned = aligned(plan)
-        matched = (weighted * L_aligned).sum() / len(K)  # alpha'h
-        return matched - 0.5 * (moment * (L_aligned @ L_aligned.T)).sum() - 0.5
+        L = aligned.of_plan(plan)
+        matched = (weighted * L).sum() / len(K)  # alpha'h
+        mean = (mean_weighted * L.mean(1)).sum()  # alpha'(mean over all pairs)
+        spread = (moment * (L @ L.T)).sum() - mean**2
+        return matched - mean - 0.5 * spread
 
     return bound
+
+
+def ratio_around_one(K: Tensor, L: Tensor, ridge: float) -> tuple[Tensor, Tensor]:
+    """alpha and SMI of the ratio 1 + sum_l alpha_l (phi_l - mean of phi_l over all pairs).
+
+    The published fit shrinks the ratio to 0; with a ridge large enough for matchings to move, that
+    rewards whatever makes kernel values large, and classes merge. Shrunk to 1, independence is
+    worth 0 at any ridge. Notation as in ``fit_ratio``.
+    """
+    fit = fit_ratio(K, L, ratio_ridge=ridge)
+    mean = K.mean(0) * L.mean(0)
+    spread = fit.all_pairs_moment - torch.outer(mean, mean)
+    rise = fit.matched_mean - mean
+    alpha = torch.linalg.solve(spread + ridge * torch.eye(len(mean), dtype=K.dtype), rise)
+    return alpha, 0.5 * (alpha * rise).sum()
 
 
 def ascend(
@@ -202,17 +264,3 @@ def round_plan(plan: FloatArray, relation: str) -> IntArray:
     if relation == "many-to-one":
         return plan.argmax(1).astype(np.int64)
     return assign(-plan)
-
-
-def matched_dependence(
-    K: Tensor, L: Tensor, basis: Tensor, partner: IntArray, config: PublishedConfig
-) -> float:
-    """D of a rounded matching, for SMI with alpha fitted to it; rows left out do not count."""
-    kept = np.flatnonzero(partner >= 0)
-    of_basis = np.flatnonzero(partner[basis.numpy()] >= 0)
-    rows = K[kept][:, of_basis]
-    chosen = torch.as_tensor(partner[kept])
-    aligned = L[chosen][:, torch.as_tensor(partner[basis.numpy()[of_basis]])]
-    if config.dependence == "ukta":
-        return float((rows * aligned).mean())
-    return float(fit_ratio(rows, aligned, ratio_ridge=config.pi_ridge).smi)
