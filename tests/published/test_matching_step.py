@@ -4,18 +4,23 @@ import numpy as np
 import pytest
 import torch
 
-from unpaired.math.dependence import smi, ukta
-from unpaired.published.config import PublishedConfig
+from unpaired.math.dependence import ukta
+from unpaired.published.config import PublishedConfig, resolve
 from unpaired.published.matching_step import (
+    Aligned,
+    align,
     ascend,
     fit_sums,
-    matched_dependence,
     matching_step,
     plan_objective,
+    ratio_around_one,
     round_plan,
     start_plan,
 )
 from unpaired.published.objective import gram, scale_latents
+
+NONE = (torch.empty(0, 8).double(),) * 2
+NO_CLASSES = (torch.empty(0, 3).double(),) * 2
 
 
 def permuted(n, rng):
@@ -45,11 +50,9 @@ def test_from_30_percent_right_a_step_finds_nearly_all(dependence, rng):
     config = PublishedConfig(dependence=dependence)
     begin = partly_right(truth, 0.3, rng)
     assert (begin == truth).mean() < 0.35
-    step = matching_step(z_x, z_y, begin, config, rng)
+    step = matching_step(z_x, z_y, NONE, begin, config, rng)
     assert (step.partner == truth).mean() >= 0.95
-    K, L = gram(z_x, config.sigma2_x), gram(z_y, config.sigma2_y)
-    before = matched_dependence(K, L, torch.arange(200), begin, config)
-    assert step.value >= before
+    assert step.value >= align(z_x, z_y, NONE, config, rng).dependence(begin, config)
     assert all(np.diff(step.trace) >= 0)
 
 
@@ -57,7 +60,7 @@ def test_from_30_percent_right_a_step_finds_nearly_all(dependence, rng):
 def test_a_perfect_matching_is_not_left(dependence, rng):
     z_x, z_y, truth = permuted(200, rng)
     config = PublishedConfig(dependence=dependence)
-    step = matching_step(z_x, z_y, truth, config, rng)
+    step = matching_step(z_x, z_y, NONE, truth, config, rng)
     assert (step.partner == truth).mean() >= 0.99
     # Not the safeguard alone: the relaxed plan itself points there.
     assert (step.plan.argmax(1) == truth).mean() >= 0.95
@@ -66,68 +69,80 @@ def test_a_perfect_matching_is_not_left(dependence, rng):
 def test_a_matching_of_lower_dependence_is_not_taken(rng):
     z_x, z_y, truth = permuted(40, rng)
     config = PublishedConfig(n_pi_steps=1, n_basis=40)
-    K, L = gram(z_x, config.sigma2_x), gram(z_y, config.sigma2_y)
-    everything = torch.arange(40)
+    aligned = align(z_x, z_y, NONE, config, rng)
     for share in (0.0, 0.5, 1.0):
         begin = partly_right(truth, share, rng)
-        step = matching_step(z_x, z_y, begin, config, rng)
-        before = matched_dependence(K, L, everything, begin, config)
-        after = matched_dependence(K, L, everything, step.partner, config)
+        step = matching_step(z_x, z_y, NONE, begin, config, rng)
+        before = aligned.dependence(begin, config)
+        after = aligned.dependence(step.partner, config)
         assert after >= before
         assert step.value == pytest.approx(after)
 
 
-@pytest.mark.parametrize("dependence", ["smi", "ukta"])
-def test_dependence_of_a_matching_is_the_measure_of_the_paper(dependence, rng):
-    z_x, z_y, _ = permuted(12, rng)
-    config = PublishedConfig(dependence=dependence)
-    K, L = gram(z_x, config.sigma2_x), gram(z_y, config.sigma2_y)
-    partner = rng.permutation(12)
-    perm = torch.as_tensor(partner)
-    found = matched_dependence(K, L, torch.arange(12), partner, config)
-    if dependence == "smi":
-        assert found == pytest.approx(float(smi(K, L, perm, ratio_ridge=config.pi_ridge)))
-    else:
-        assert found == pytest.approx(float(ukta(K, L, perm)) / 12**2)
+def grams(n, config, rng):
+    """Gram matrices of permuted latents, all rows basis points, nothing known."""
+    z_x, z_y, _ = permuted(n, rng)
+    return Aligned(
+        gram(z_x, config.sigma2_x), gram(z_y, config.sigma2_y), torch.arange(n), n_known=0
+    )
 
 
-def test_under_ukta_the_step_objective_is_the_measure_for_every_matching(rng):
-    z_x, z_y, _ = permuted(4, rng)
+def test_under_ukta_objective_and_dependence_are_the_measure_for_every_matching(rng):
     config = PublishedConfig(dependence="ukta")
-    K, L = gram(z_x, config.sigma2_x), gram(z_y, config.sigma2_y)
-    objective = plan_objective(K, L, torch.arange(4), hard(np.arange(4), 4), config)
+    aligned = grams(4, config, rng)
+    objective = plan_objective(aligned, hard(np.arange(4), 4), config)
     for partner in itertools.permutations(range(4)):
-        expected = float(ukta(K, L, torch.as_tensor(partner))) / 16
+        expected = float(ukta(aligned.K, aligned.L, torch.as_tensor(partner))) / 16
         assert float(objective(hard(partner, 4))) == pytest.approx(expected)
+        assert aligned.dependence(np.array(partner), config) == pytest.approx(expected)
 
 
-def test_under_smi_the_step_objective_is_a_lower_bound_that_touches_at_the_previous_matching(rng):
-    z_x, z_y, _ = permuted(5, rng)
+def test_under_smi_the_objective_is_a_lower_bound_that_touches_at_the_previous_matching(rng):
     config = PublishedConfig()
-    K, L = gram(z_x, config.sigma2_x), gram(z_y, config.sigma2_y)
-    previous = rng.permutation(5)
-    objective = plan_objective(K, L, torch.arange(5), hard(previous, 5), config)
-    alpha = _alpha(K, L, previous, config.pi_ridge)
+    aligned, previous = grams(5, config, rng), rng.permutation(5)
+    objective = plan_objective(aligned, hard(previous, 5), config)
+    alpha, _ = _ratio_by_loops(aligned, previous, config.pi_ridge)
     shrinkage = 0.5 * config.pi_ridge * float((alpha**2).sum())  # what the ridge takes off
     for partner in itertools.permutations(range(5)):
-        value = float(smi(K, L, torch.as_tensor(partner), ratio_ridge=config.pi_ridge))
-        assert float(objective(hard(partner, 5))) - shrinkage <= value + 1e-12
-    touched = float(smi(K, L, torch.as_tensor(previous), ratio_ridge=config.pi_ridge))
-    assert float(objective(hard(previous, 5))) - shrinkage == pytest.approx(touched)
+        _, value = _ratio_by_loops(aligned, np.array(partner), config.pi_ridge)
+        assert aligned.dependence(np.array(partner), config) == pytest.approx(value)
+        bound = float(objective(hard(partner, 5))) - shrinkage
+        assert bound <= value + 1e-12
+        if (np.array(partner) == previous).all():
+            assert bound == pytest.approx(value)
 
 
-def _alpha(K, L, partner, ridge):
-    """alpha by loops over the paper's sums."""
-    n = len(K)
-    aligned = L[np.ix_(partner, partner)]
-    H, h = np.zeros((n, n)), np.zeros(n)
-    for l in range(n):
-        h[l] = sum(float(K[i, l] * aligned[i, l]) for i in range(n)) / n
-        for m in range(n):
-            left = sum(float(K[i, l] * K[i, m]) for i in range(n))
-            right = sum(float(aligned[j, l] * aligned[j, m]) for j in range(n))
-            H[l, m] = left * right / n**2
-    return np.linalg.solve(H + ridge * np.eye(n), h)
+def _ratio_by_loops(aligned, partner, ridge):
+    """alpha and SMI by loops over matched pairs and over all pairs of rows."""
+    n = len(aligned.K)
+    K, L = aligned.K.numpy(), aligned.L.numpy()[np.ix_(partner, partner)]
+    matched = np.array([K[i] * L[i] for i in range(n)])
+    everywhere = np.array([K[i] * L[j] for i in range(n) for j in range(n)])
+    centred = everywhere - everywhere.mean(0)
+    rise = matched.mean(0) - everywhere.mean(0)
+    alpha = np.linalg.solve(centred.T @ centred / n**2 + ridge * np.eye(n), rise)
+    return alpha, 0.5 * alpha @ rise
+
+
+def test_independence_is_worth_nothing_at_any_ridge(rng):
+    K = torch.as_tensor(rng.random((30, 5)))
+    for ridge in (1e-3, 1.0, 100.0):
+        assert float(ratio_around_one(K, torch.ones(30, 5).double(), ridge)[1]) == pytest.approx(0)
+
+
+def test_known_pairs_are_held_in_the_step(rng):
+    n, k = 30, 12
+    z_x, z_y, truth = permuted(n, rng)
+    known = (z_x[:k], z_y[truth[:k]])
+    rest = np.setdiff1d(np.arange(n), truth[:k])
+    config = PublishedConfig()
+    aligned = align(z_x[k:], z_y[rest], known, config, rng)
+    partner = np.searchsorted(rest, truth[k:])
+    # L~ of the right matching is the Gram matrix of y in the order of x.
+    expected = gram(z_y[truth], config.sigma2_y)
+    torch.testing.assert_close(aligned.of_plan(hard(partner, n - k)), expected)
+    step = matching_step(z_x[k:], z_y[rest], known, None, config, rng)
+    assert (step.partner == partner).mean() >= 0.9  # from the uniform Pi: known pairs lead it
 
 
 def classes(rng, sizes=(60, 20, 10)):
@@ -141,10 +156,10 @@ def classes(rng, sizes=(60, 20, 10)):
 def test_with_free_column_sums_ukta_collapses_and_smi_does_not(rng):
     z_x, z_y, label = classes(rng)
     begin = partly_right(label, 0.7, rng)
-    config = PublishedConfig(dependence="ukta", relation="many-to-one")
-    assert len(np.unique(matching_step(z_x, z_y, begin, config, rng).partner)) == 1
-    config = PublishedConfig(dependence="smi", relation="many-to-one")
-    step = matching_step(z_x, z_y, begin, config, rng)
+    config = resolve({"dependence": "ukta", "relation": "many-to-one"})
+    assert len(np.unique(matching_step(z_x, z_y, NO_CLASSES, begin, config, rng).partner)) == 1
+    config = resolve({"dependence": "smi", "relation": "many-to-one"})
+    step = matching_step(z_x, z_y, NO_CLASSES, begin, config, rng)
     assert (step.partner == label).mean() >= 0.97
 
 
@@ -166,7 +181,7 @@ def test_a_larger_penalty_brings_the_sums_nearer_to_one(rng):
     errors = []
     for lam_pi in (0.02, 1.0):
         config = PublishedConfig(dependence="ukta", lam_pi=lam_pi)
-        plan = matching_step(z_x, z_y, truth, config, rng).plan
+        plan = matching_step(z_x, z_y, NONE, truth, config, rng).plan
         errors.append(np.abs(plan.sum(1) - 1.0).mean())
     assert errors[1] < errors[0] / 5
 
@@ -174,7 +189,7 @@ def test_a_larger_penalty_brings_the_sums_nearer_to_one(rng):
 def test_many_to_one_drops_the_column_term(rng):
     z_x, z_y, label = classes(rng)  # column sums far from 1, and from each other
     config = PublishedConfig(relation="many-to-one")
-    step = matching_step(z_x, z_y, partly_right(label, 0.7, rng), config, rng)
+    step = matching_step(z_x, z_y, NO_CLASSES, partly_right(label, 0.7, rng), config, rng)
     np.testing.assert_allclose(step.plan.sum(1), 1.0, atol=0.1)
     assert step.plan.sum(0).max() > 40
 
@@ -194,17 +209,17 @@ def test_rounding_gives_each_row_its_own_partner_or_its_best():
 
 def test_unequal_sizes_leave_rows_out(rng):
     z_x, z_y, truth = permuted(40, rng)
-    step = matching_step(z_x, z_y[:30], np.where(truth < 30, truth, -1), PublishedConfig(), rng)
+    step = matching_step(
+        z_x, z_y[:30], NONE, np.where(truth < 30, truth, -1), PublishedConfig(), rng
+    )
     matched = step.partner[step.partner >= 0]
     assert len(matched) == len(np.unique(matched)) == 30
 
 
 def test_the_ascent_ends_after_the_steps_it_may_take(rng):
-    z_x, z_y, truth = permuted(30, rng)
-    config = PublishedConfig(n_pi_steps=3)
-    K, L = gram(z_x, config.sigma2_x), gram(z_y, config.sigma2_y)
+    config = PublishedConfig(n_pi_steps=3, dependence="ukta")
     begin = torch.as_tensor(start_plan(None, 30, 30, "one-to-one"))
-    _, trace = ascend(begin, plan_objective(K, L, torch.arange(30), begin, config), config)
+    _, trace = ascend(begin, plan_objective(grams(30, config, rng), begin, config), config)
     assert 2 <= len(trace) <= 4
 
 
@@ -212,7 +227,7 @@ def test_basis_points_are_drawn_up_to_their_number(rng):
     z_x, z_y, truth = permuted(60, rng)
     begin = partly_right(truth, 0.5, rng)
     values = [
-        matching_step(z_x, z_y, begin, PublishedConfig(n_basis=n, n_pi_steps=2), rng).trace[0]
+        matching_step(z_x, z_y, NONE, begin, PublishedConfig(n_basis=n, n_pi_steps=2), rng).trace[0]
         for n in (20, 60, 500)
     ]
     assert values[0] != pytest.approx(values[1], abs=1e-6)

@@ -48,7 +48,7 @@ class PublishedDMAE(SavedEstimator):
         n_latent: Latent dimensions, 64.
         n_components: Principal components that the networks see, at most, 256.
         ratio_ridge: Ridge of the density ratio in the Theta step and the read-out (SMI), 0.0001.
-        pi_ridge: Ridge of the density ratio in the Pi step (SMI), 1.
+        pi_ridge: Ridge of the density ratio in the Pi step (SMI), 0.1; many-to-one 0.01.
         n_basis: Basis pairs of a density ratio over all rows, at most, 500.
         n_pretrain_epochs: Epochs of each autoencoder alone, 10.
         n_rounds: Rounds, at most, 8.

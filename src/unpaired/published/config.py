@@ -11,6 +11,8 @@ from unpaired.errors import InputError
 DEPENDENCES = ("smi", "ukta")
 RELATIONS = ("one-to-one", "many-to-one")
 READOUTS = ("density-ratio", "cosine", "linear-map")
+PI_RIDGES = {"one-to-one": 0.1, "many-to-one": 0.01}
+"""``pi_ridge`` where none is given."""
 MAX_PLAN = 40_000_000
 """Entries of a relaxed matching, at most: with gradients it takes about 2 GiB."""
 
@@ -46,9 +48,10 @@ class PublishedConfig:
     """Principal components of each view that the networks see, at most. Ours."""
     ratio_ridge: float = 1e-4
     """Ridge of the density ratio in the Theta step and in the read-out. Ours."""
-    pi_ridge: float = 1.0
-    """Ridge of the density ratio in the Pi step. Ours: a ratio fitted as tightly as in the Theta
-    step fits any matching, and nothing moves."""
+    pi_ridge: float = 0.1
+    """Ridge of the density ratio in the Pi step; 0.01 for many-to-one (``PI_RIDGES``). Ours: a
+    ratio fitted as tightly as in the Theta step fits any matching and nothing moves, and a
+    one-to-one matching has more freedom than a labelling."""
     n_basis: int = 500
     """Basis pairs of a density ratio over all rows, at most. Ours: the paper takes all rows."""
     n_pretrain_epochs: int = 10
@@ -102,6 +105,8 @@ def resolve(given: dict[str, Any]) -> PublishedConfig:
         else:
             check_number(value, name, 1e-12 if name in _POSITIVE else 0)
     config = replace(PublishedConfig(), **chosen)
+    if "pi_ridge" not in chosen:
+        config = replace(config, pi_ridge=PI_RIDGES[config.relation])
     if config.lam == 0 and config.reconstruction_weight == 0:
         raise InputError(
             "lam and reconstruction_weight must not both be 0: nothing is left to learn. "

@@ -162,7 +162,7 @@ def plan_objective(
 
 
 def ratio_around_one(K: Tensor, L: Tensor, ridge: float) -> tuple[Tensor, Tensor]:
-    """alpha and SMI of the ratio 1 + sum_l alpha_l (phi_l - mean of phi_l over all pairs).
+    """Alpha and SMI of the ratio 1 + sum_l alpha_l (phi_l - mean of phi_l over all pairs).
 
     The published fit shrinks the ratio to 0; with a ridge large enough for matchings to move, that
     rewards whatever makes kernel values large, and classes merge. Shrunk to 1, independence is
