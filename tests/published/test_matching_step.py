@@ -124,6 +124,23 @@ def _ratio_by_loops(aligned, partner, ridge):
     return alpha, 0.5 * alpha @ rise
 
 
+@pytest.mark.parametrize("n_y", [4, 25])
+def test_moments_are_those_of_the_aligned_gram_matrix(n_y, rng):
+    z_x, z_y = (torch.as_tensor(rng.standard_normal((n, 3))) for n in (30, n_y))
+    known = tuple(torch.as_tensor(rng.standard_normal((6, 3))) for _ in range(2))
+    aligned = align(z_x, z_y, known, PublishedConfig(n_basis=10), rng)
+    plan, weights = torch.as_tensor(rng.random((30, n_y))), torch.as_tensor(rng.random((10, 36)))
+    L = aligned.of_plan(plan)
+    everything = np.zeros((36, 6 + n_y))  # Pi written out
+    everything[:6, :6], everything[6:, 6:] = np.eye(6), plan.numpy()
+    by_hand = everything @ aligned.L.numpy() @ everything.T
+    np.testing.assert_allclose(L.numpy(), by_hand[aligned.basis.numpy()])
+    total, means, products = aligned.moments(plan, weights)
+    assert float(total) == pytest.approx(float((weights * L).sum()))
+    torch.testing.assert_close(means, L.mean(1))
+    torch.testing.assert_close(products, L @ L.T)
+
+
 def test_independence_is_worth_nothing_at_any_ridge(rng):
     K = torch.as_tensor(rng.random((30, 5)))
     for ridge in (1e-3, 1.0, 100.0):

@@ -76,12 +76,33 @@ class Aligned:
     """(b,) numbers of the basis rows, those of known pairs first."""
     n_known: int
 
-    def of_plan(self, plan: Tensor) -> Tensor:
-        """The basis rows of L~ for a relaxed Pi (n_x, n_y) of the free rows, (b, k + n_x)."""
+    def rows(self, plan: Tensor) -> tuple[Tensor, Tensor]:
+        """Basis rows of Pi L for a relaxed Pi (n_x, n_y) of the free rows: (b, k) and (b, n_y)."""
         fixed = self.basis[self.basis < self.n_known]
         moving = self.basis[len(fixed) :] - self.n_known
         rows = torch.cat([self.L[fixed], plan[moving] @ self.L[self.n_known :]])
-        return torch.cat([rows[:, : self.n_known], rows[:, self.n_known :] @ plan.T], dim=1)
+        return rows[:, : self.n_known], rows[:, self.n_known :]
+
+    def of_plan(self, plan: Tensor) -> Tensor:
+        """Basis rows of L~, (b, k + n_x)."""
+        known, free = self.rows(plan)
+        return torch.cat([known, free @ plan.T], dim=1)
+
+    def moments(self, plan: Tensor, weights: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Sum of weights o L~, row means of L~, and L~ L~', of which L~ is the basis rows.
+
+        ``weights`` (b, k + n_x). L~ is not formed where y has few rows.
+        """
+        known, free = self.rows(plan)
+        total = (weights[:, : self.n_known] * known).sum()
+        total = total + ((weights[:, self.n_known :] @ plan) * free).sum()
+        means = (known.sum(1) + free @ plan.sum(0)) / weights.shape[1]
+        if plan.shape[1] <= len(self.basis):
+            products = free @ (plan.T @ plan) @ free.T
+        else:
+            spread = free @ plan.T
+            products = spread @ spread.T
+        return total, means, known @ known.T + products
 
     def dependence(self, partner: IntArray, config: PublishedConfig) -> float:
         """D of a rounded matching, for SMI with alpha fitted to it; rows left out do not count."""
@@ -152,11 +173,10 @@ def plan_objective(
     mean_weighted = weighted.mean(1)
 
     def bound(plan: Tensor) -> Tensor:
-        L = aligned.of_plan(plan)
-        matched = (weighted * L).sum() / len(K)  # alpha'h
-        mean = (mean_weighted * L.mean(1)).sum()  # alpha'(mean over all pairs)
-        spread = (moment * (L @ L.T)).sum() - mean**2
-        return matched - mean - 0.5 * spread
+        total, means, products = aligned.moments(plan, weighted)
+        mean = (mean_weighted * means).sum()  # alpha'(mean over all pairs)
+        spread = (moment * products).sum() - mean**2
+        return total / len(K) - mean - 0.5 * spread  # total / n is alpha'h
 
     return bound
 
