@@ -1,0 +1,1 @@
+"""The method as published: autoencoders, kernel dependence and a relaxed matching, by turns."""
