@@ -11,12 +11,14 @@ if TYPE_CHECKING:
     from unpaired.matching import Alignment, align, match
     from unpaired.models.classifier import UnsupervisedClassifier
     from unpaired.models.dmae import DMAE
+    from unpaired.models.published_dmae import PublishedDMAE
     from unpaired.types import Match, Objective
 
 __version__ = "0.1.0"
 
 _HOMES = {  # public name -> the module it is loaded from when first asked for
     "DMAE": "unpaired.models.dmae",
+    "PublishedDMAE": "unpaired.models.published_dmae",
     "UnsupervisedClassifier": "unpaired.models.classifier",
     "load": "unpaired.loading",
     "match": "unpaired.matching",
@@ -37,6 +39,7 @@ __all__ = [
     "InputError",
     "Match",
     "Objective",
+    "PublishedDMAE",
     "UnpairedError",
     "UnsupervisedClassifier",
     "align",

@@ -82,7 +82,11 @@ solvers = Table(
 )
 models = Table(
     {
-        "DMAE": ("unpaired.models.dmae:DMAE", "deep matching autoencoders"),
+        "DMAE": ("unpaired.models.dmae:DMAE", "closed forms, soft matching and networks, our way"),
+        "PublishedDMAE": (
+            "unpaired.models.published_dmae:PublishedDMAE",
+            "deep matching autoencoders as published",
+        ),
         "UnsupervisedClassifier": (
             "unpaired.models.classifier:UnsupervisedClassifier",
             "names for images from class vectors",

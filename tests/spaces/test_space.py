@@ -12,8 +12,8 @@ from torch.nn.functional import normalize
 from unpaired.alignment.alternation import CanonicalCritic, Step, make_pairs
 from unpaired.learning.learner import LearnerConfig, learn
 from unpaired.learning.towers import TowerConfig
-from unpaired.math.ridge import ridge_map
 from unpaired.matching import align
+from unpaired.math.ridge import ridge_map
 from unpaired.spaces import space as space_module
 from unpaired.spaces.space import (
     SMOOTHING_RIDGE,
@@ -166,7 +166,7 @@ def test_a_score_is_the_sum_of_weighed_cosines_less_half_of_both_crowdings(kind,
 def test_where_partners_are_evident_scores_are_minus_squared_distances(kind, found, sides):
     space, (x, y) = found[kind], unseen(kind, sides)
     left, right = (space.embed(rows, side) / 2**0.5 for side, rows in enumerate((x, y)))
-    expected = -torch.cdist(left.double(), right.double()) ** 2
+    expected = -(torch.cdist(left.double(), right.double()) ** 2)
     np.testing.assert_allclose(space.scores(x, y), expected, atol=1e-3)
 
 

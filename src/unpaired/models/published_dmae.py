@@ -251,7 +251,7 @@ def engine_partners(
     x: FloatArray, y: FloatArray, known: IntArray, relation: str, seed: int
 ) -> IntArray:
     """Partner of each row of x as the matching engine finds it, with the pairs it can take."""
-    from unpaired.matching.portfolio import match
+    from unpaired.matching import match
 
     pairs = known[np.unique(known[:, 0], return_index=True)[1]]
     if relation == "one-to-one":

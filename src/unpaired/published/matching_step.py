@@ -19,8 +19,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from unpaired.matching.assignment import assign
 from unpaired.math.density_ratio import fit_ratio
+from unpaired.plans.assignment import assign
 from unpaired.published.config import PublishedConfig
 from unpaired.published.objective import gram
 from unpaired.types import FloatArray, IntArray
