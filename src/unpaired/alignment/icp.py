@@ -43,7 +43,7 @@ class Pairing:
 
     def mean(self, value: Float, query: Index, near: Index) -> float:
         """The mean of the values of queries, each pair counted by its weight."""
-        if self.weights == (None, None):
+        if self.weights[0] is None and self.weights[1] is None:
             return float(value.mean())
         total = float(self.weigh(np.ones(len(query)), query, near).sum())
         return float(self.weigh(value, query, near).sum()) / max(total, 1e-300)

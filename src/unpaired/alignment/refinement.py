@@ -16,8 +16,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from unpaired.alignment.alternation import CanonicalCritic, Pairs, Step, alternate
+from unpaired.alignment.alternation import CanonicalCritic, Pairs, Step, alternate, place_free
 from unpaired.math.canonical import Moments, canonical_maps
+from unpaired.math.hubness import csls
 from unpaired.plans.plan import plan_of
 from unpaired.spaces.space import Part
 from unpaired.views.features import fit_features
@@ -32,19 +33,26 @@ class RefinementConfig:
     """Principal components that the runs see: fewer are easier to find."""
     read_rank: int = 512
     """Principal components that are read in the end."""
-    n_rounds: int = 60
+    n_rounds: int = 40
     n_rows: tuple[int, int] = (800, 2000)
     """Rows a side in the first and in the last round, geometric between; at first half at most."""
     temperature: float = 0.3
     """Of the plans, in standard deviations of the cosines."""
-    n_runs: int = 3
-    n_generations: int = 3
+    n_runs: int = 2
+    n_generations: int = 5
+    """At most; fewer where the runs of one end at the same answer."""
+    settled: float = 0.98
+    """Overlap of the runs at which they do."""
     start: float = 0.25
     """Temperature of the first plan, in standard deviations of the scores it comes from."""
     blur: float = 1.0
     """Random matrix added to the answer before it has to be found again, in units of its norm."""
-    accepted: float = 0.5
-    """Overlap of two blurred answers found again on halves of the rows from which on it counts."""
+    same_runs: float = 0.9
+    """Overlap of the last runs from which on they count as one answer; two unrelated ones have .64."""
+    confirmed: float = 0.75
+    """Share of rows with a confirmed partner from which on that answer counts."""
+    found_again: float = 0.78
+    """Or the overlap of two blurred answers, found again on halves of the rows; .64 is chance."""
 
 
 REFINEMENT = RefinementConfig()
@@ -56,13 +64,19 @@ class Refined:
 
     view: View
     parts: list[Part]
+    same_runs: float
+    """Overlap of the rotations of the last runs: 1 = the same, .64 = unrelated."""
+    confirmed: float
+    """Share of rows whose mutual partner is found again without them."""
     overlap: float
-    """Mean singular value of the mean of two rotations found again: 1 = the same, 0 = unrelated."""
+    """Overlap of two rotations found again on halves of the rows; 0 where nobody had to ask."""
 
     @property
     def accepted(self) -> bool:
-        """Whether it was found again."""
-        return self.overlap >= REFINEMENT.accepted
+        """Whether all runs end at one answer, and rows or the whole of it are found again."""
+        rows, whole = REFINEMENT.confirmed, REFINEMENT.found_again
+        again = self.confirmed >= rows or self.overlap >= whole
+        return again and self.same_runs >= REFINEMENT.same_runs
 
 
 def directions(x: Tensor, y: Tensor, rank: int, rng: np.random.Generator) -> View:
@@ -84,9 +98,15 @@ def refine(
     for _ in range(REFINEMENT.n_generations):
         runs = [climb(view, pairs, rotation, rng) for _ in range(REFINEMENT.n_runs)]
         rotation = torch.stack(runs).mean(0)
-    overlap = found_again(view, pairs, rotation, rng)
+        if overlap_of(runs) >= REFINEMENT.settled:
+            break
     wide = directions(x, y, REFINEMENT.read_rank, rng)
-    return Refined(wide, _widened(view, wide, pairs, rotation, rng), overlap)
+    parts = _widened(view, wide, pairs, rotation, rng)
+    confirmed = confirmed_share(CanonicalCritic([wide], pairs), parts, rng)
+    same, overlap = overlap_of(runs), 0.0
+    if same >= REFINEMENT.same_runs and confirmed < REFINEMENT.confirmed:
+        overlap = found_again(view, pairs, rotation, rng)
+    return Refined(wide, parts, same, confirmed, overlap)
 
 
 def climb(view: View, pairs: Pairs, rotation: Tensor, rng: np.random.Generator) -> Tensor:
@@ -110,7 +130,45 @@ def found_again(view: View, pairs: Pairs, rotation: Tensor, rng: np.random.Gener
         noise = torch.as_tensor(rng.standard_normal(tuple(rotation.shape)), dtype=rotation.dtype)
         noise = noise.to(rotation) * (REFINEMENT.blur * rotation.norm() / noise.norm())
         found.append(climb(view, some, rotation + noise, rng))
-    return float(torch.linalg.svdvals(torch.stack(found).mean(0)).mean())
+    return overlap_of(found)
+
+
+def overlap_of(rotations: list[Tensor]) -> float:
+    """The mean singular value of the mean of rotations: 1 where they are the same.
+
+    Two unrelated ones have 2 / pi = .64.
+    """
+    return float(torch.linalg.svdvals(torch.stack(rotations).mean(0)).mean())
+
+
+def mutual(scores: Tensor) -> tuple[Tensor, Tensor]:
+    """Rows with a mutual best partner, and those partners."""
+    forward, backward = scores.argmax(1), scores.argmax(0)
+    rows = torch.nonzero(backward[forward] == torch.arange(len(forward), device=scores.device))
+    return rows[:, 0], forward[rows[:, 0]]
+
+
+def confirmed_share(critic: CanonicalCritic, parts: list[Part], rng: np.random.Generator) -> float:
+    """The share of rows whose mutual best partner is found again without them.
+
+    Half of the mutual pairs make a rotation, which has to tell the partners of the other half
+    apart. Accidental pairs lose more of them than right ones, but not all: alone it is no proof.
+    """
+    view, pairs = critic.views[0], critic.pairs
+    x, y = view.x[pairs.free_x], view.y[pairs.free_y]
+    left, right = place_free(critic, parts)
+    scores = csls(left @ right.T)
+    rows, partners = mutual(scores)
+    order = torch.as_tensor(rng.permutation(len(rows)), device=rows.device)
+    halves, found = (order[::2], order[1::2]), 0
+    for fitted, held_out in (halves, halves[::-1]):
+        if not len(fitted) or not len(held_out):
+            continue
+        (part,) = _parts(x[rows[fitted]].T @ y[partners[fitted]])
+        placed = part.embed(x[rows[held_out]], 0), part.embed(y[partners[held_out]], 1)
+        again = csls(placed[0] @ placed[1].T).argmax(1)
+        found += int((again == torch.arange(len(held_out), device=again.device)).sum())
+    return float(found / min(scores.shape))
 
 
 def _widened(
@@ -124,7 +182,7 @@ def _widened(
     critic = CanonicalCritic([wide], first.pairs, even=False)
     parts, _ = critic(first.plan, step)
     every = critic.on(pairs)
-    *_, end = alternate(every, [step] * (REFINEMENT.n_rounds // 6), parts=parts, rng=rng)
+    *_, end = alternate(every, [step] * (REFINEMENT.n_rounds // 4), parts=parts, rng=rng)
     return every.on(end.pairs)(end.plan, step)[0]
 
 

@@ -3,7 +3,7 @@
 Rows are described by profiles (how similarity falls off around them), which need no pairs; profiles
 give a soft plan, the plan gives maps in each of several views, and views that agree are read
 together. More rounds drift towards what two geometries share by accident, unless known pairs hold
-them or most rows turn out to have a mutual partner (``self_learning``).
+them, or they are made on random samples (``refinement``).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from unpaired.alignment.profiles import (
     relative_score,
     with_side_information,
 )
-from unpaired.alignment.self_learning import MOSTLY_CONFIRMED, confirmed_share, self_learn
+from unpaired.alignment.refinement import refine
 from unpaired.plans.plan import DensePlan, dense_plan
 from unpaired.spaces.solution import Evidence, Solution
 from unpaired.spaces.space import Part, build_space
@@ -44,10 +44,12 @@ from unpaired.types import FloatArray, IntArray
 from unpaired.views.view import GEODESICS, KERNEL, LINEAR, View, fit_view, smooth_view
 
 VIEWS = (LINEAR, *GEODESICS)
-READ_TEMPERATURES = {"profiles": 0.25, "known pairs": 0.15, "self-learned": 0.1}
+READ_TEMPERATURES = {"profiles": 0.25, "known pairs": 0.15, "refined": 0.1}
 """At which confidence is read from the scores, by how the maps were found."""
 HUB_SHARE = 15
 """One row in so many of the other side counts as near a row in the hub correction."""
+N_NEAREST = 10
+"""Rows that count as near where single partners were found."""
 
 
 @dataclass(frozen=True)
@@ -144,12 +146,14 @@ def align_softly(
     agreement = found.agreement(scores, SEARCH) if scores.numel() else 1.0
     kind, notes = ("known pairs" if len(pairs.known) else "profiles"), []
     smooth_by: tuple[int, ...] = ()
-    linear = CanonicalCritic([views[LINEAR]], pairs)
-    learned = self_learn(linear, plan, rng, power=SEARCH.power)
-    confirmed = confirmed_share(linear, learned, rng, power=SEARCH.power)
-    if confirmed > MOSTLY_CONFIRMED:
-        kind, read, parts = "self-learned", [views[LINEAR]], learned
-        notes.append(f"Self-learning was kept: {confirmed:.0%} of rows have a confirmed partner.")
+    n_nearest = -(-len(y) // HUB_SHARE)
+    refined = refine(x, y, pairs, place_free(critic, parts), rng)
+    if refined.accepted:
+        kind, read, parts, n_nearest = "refined", [refined.view], refined.parts, N_NEAREST
+        notes.append(
+            "Refinement on random samples was kept: its runs end at one answer, and "
+            f"{refined.confirmed:.0%} of the rows find their partner again."
+        )
     elif LINEAR in found.views:  # rows that were never seen gain most
         smooth_by = (found.views.index(LINEAR), len(found.views))
     history = [{"dependence": r.dependence} for r in rounds] or [{"dependence": dependence}]
@@ -158,7 +162,7 @@ def align_softly(
         for f in found.finalists
     }
     return Solution(
-        build_space(read, parts, n_nearest=-(-len(y) // HUB_SHARE), smooth_by=smooth_by),
+        build_space(read, parts, n_nearest=n_nearest, smooth_by=smooth_by),
         Evidence(reached, agreement, found.winner.gap),
         kind,
         certainty=agreement if found.winner.gap > 0 else 0.0,

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from unpaired._checks import check_choice, check_view
+from unpaired._checks import check_choice, check_number, check_view
 from unpaired._random import RandomState, derive_rng, resolve_seed
 from unpaired.errors import InputError
 from unpaired.evaluation.matching import class_precision_recall
@@ -72,6 +72,7 @@ class UnsupervisedClassifier(SavedEstimator):
             on_step: Called after each round with its entry of ``history_``.
         """
         check_choice(self.classifier, "classifier", CLASSIFIERS)
+        check_number(self.n_rounds, "n_rounds", 0, integer=True)
         (rows,) = self._rows_of_fit(images=images)
         descriptions = check_descriptions(class_vectors)
         known = check_labels(labels, len(rows), len(descriptions[0]))

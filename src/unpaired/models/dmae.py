@@ -71,7 +71,8 @@ class DMAE(SavedEstimator):
     After ``fit``: ``match_`` (a Match over the rows given), ``history_`` (one dict per step),
     ``trace_`` (the matched pairs after each turn), ``notes_`` (sentences on what was done),
     ``seed_``. Parameters that only learning reads (all but the first and the last two) are refused
-    in ``fit`` where there are too few pairs to learn from.
+    in ``fit`` where there are too few pairs to learn from; ``soft_weight``, ``n_rounds`` and
+    ``start`` where every row has its partner, as they could not change anything.
     """
 
     def __init__(
@@ -186,11 +187,7 @@ class DMAE(SavedEstimator):
         given = {name: getattr(self, name) for name in rules if getattr(self, name) is not None}
         for name, value in given.items():
             check_number(value, name, rules[name][0], integer=rules[name][1])
-        towers: dict[str, Any] = {
-            name: given[name]
-            for name in ("n_epochs", "batch_size", "learning_rate")
-            if name in given
-        }
+        towers: dict[str, Any] = {name: given[name] for name in NETWORKS if name in given}
         if self.hidden is not None:
             check_sizes(self.hidden, "hidden")
             towers["hidden"] = tuple(self.hidden)
@@ -217,16 +214,21 @@ class DMAE(SavedEstimator):
         many = self.relation == MANY_TO_ONE
         pairs = make_pairs(known, len(x), len(y), self._device, many_to_one=many)
         n_owners = len(np.unique(known[:, 0]))
-        wanted = bool(len(pairs.free_x) and len(pairs.free_y)) and partner is None
+        anything = bool(len(pairs.free_x) and len(pairs.free_y))
+        wanted = anything and partner is None
         begin: Plan | None = None
         self.notes_: list[str] = []
         named: Match | None = None
+        if not anything or (wanted and many and n_owners < 2):
+            self._refuse(SOFTLY, "where no row is left to be matched softly", partner)
         if wanted and many and n_owners < 2:
             problem = check_problem(x, y, known, relation=MANY_TO_ONE)
             named = match_many_to_one(problem, derive_rng(self.seed_, "match"))
             pairs = make_pairs(named.pairs, len(x), len(y), self._device, many_to_one=True)
             self.notes_.append("Classes were named by the matching engine, and learned from that.")
         elif wanted and not many and n_owners < FEW_ROWS:
+            if n_owners < LEAST_ROWS:
+                self._refuse(LEARNING, f"with fewer than {LEAST_ROWS} known pairs")
             found, kept = self._engine(x, y, known)
             if n_owners < LEAST_ROWS:
                 self._take(found, kept, len(y), known, on_step)
@@ -260,6 +262,16 @@ class DMAE(SavedEstimator):
         ] or [every]
         self.match_ = self._read(x, y, every, free, learned.solution, named)
 
+    def _refuse(self, names: tuple[str, ...], where: str, start: IntArray | None = None) -> None:
+        """Refuse parameters, and a start, that could not change anything."""
+        given = [name for name in names if getattr(self, name) is not None]
+        given += [] if start is None else ["start"]
+        if given:
+            raise InputError(
+                f"{given[0]} must be left out {where}: nothing is learned there that it could "
+                "change. Give other pairs, or leave it out."
+            )
+
     def _engine(self, x: FloatArray, y: FloatArray, known: IntArray) -> tuple[Alignment, IntArray]:
         """What the matching engine finds, and the rows of y that it saw."""
         rows, kept, pairs = one_to_one(y, known)
@@ -278,12 +290,6 @@ class DMAE(SavedEstimator):
             f"No network was trained: with fewer than {LEAST_ROWS} known pairs the answer is that "
             "of unpaired.match."
         )
-        given = [name for name in LEARNING if getattr(self, name) is not None]
-        if given:
-            raise InputError(
-                f"{given[0]} must be left out with fewer than {LEAST_ROWS} known pairs: nothing is "
-                "learned from them that it could change. Give more pairs, or leave it out."
-            )
         self.notes_ += found.solution.notes
         self._space = found.solution.space
         steps = found.solution.history or [{"dependence": float(found.match.objective)}]
@@ -358,17 +364,10 @@ class DMAE(SavedEstimator):
         self._space = Space.from_arrays(space, self._device)
 
 
-LEARNING = (
-    "n_latent",
-    "hidden",
-    "n_components",
-    "ridge",
-    "soft_weight",
-    "n_rounds",
-    "n_epochs",
-    "batch_size",
-    "learning_rate",
-)
+NETWORKS = ("n_epochs", "batch_size", "learning_rate")
+SOFTLY = ("soft_weight", "n_rounds")
+"""Parameters that only rows without a known partner feel."""
+LEARNING = ("n_latent", "hidden", "n_components", "ridge", *SOFTLY, *NETWORKS)
 """Parameters that only learning from pairs reads."""
 
 

@@ -141,7 +141,7 @@ def check_leave_out(leave_out: Any) -> bool:
     Raises:
         InputError: for anything else.
     """
-    if leave_out is True or leave_out is False or leave_out == "auto":
+    if isinstance(leave_out, bool) or (isinstance(leave_out, str) and leave_out == "auto"):
         return bool(leave_out)
     raise InputError(
         f'leave_out must be "auto", True or False: got {leave_out!r}. "auto" leaves out the rows '

@@ -26,7 +26,7 @@ class Solution:
     space: Space
     evidence: Evidence
     kind: str
-    """How it was found: "evident", "tiny", "profiles", "known pairs" or "self-learned"."""
+    """How it was found: "evident", "tiny", "profiles", "known pairs" or "refined"."""
     certainty: float = 0.0
     """What the evidence lets single rows claim at most, 0 to 1."""
     temperature: float = 0.25

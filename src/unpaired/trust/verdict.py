@@ -8,7 +8,7 @@ TRUSTED_GAP = 0.28
 TRUSTED_AGREEMENT = 0.8
 """Soft alignments are trusted from this gap and this agreement on."""
 CONFIRMED_GAP = 0.15
-"""The gap that is enough when self-learning confirmed the partners."""
+"""The gap that is enough when refinement found its answer again."""
 
 
 def trusted(solution: Solution) -> bool:
@@ -16,6 +16,6 @@ def trusted(solution: Solution) -> bool:
     evidence = solution.evidence
     if solution.kind == "evident":
         return True
-    if solution.kind == "self-learned":
+    if solution.kind == "refined":
         return evidence.gap >= CONFIRMED_GAP
     return evidence.gap >= TRUSTED_GAP and evidence.agreement >= TRUSTED_AGREEMENT
