@@ -26,6 +26,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from benchmarks import unseen_tables
+from benchmarks.mini_vec2vec import unit
 from benchmarks.peers import quiet
 from benchmarks.problems import DATA, ROOT, Array, Problem
 from benchmarks.unseen_methods import (
@@ -41,7 +42,7 @@ from unpaired.evaluation.retrieval import foscttm
 
 GLOSSES = ("minilm-mpnet", "use-gte", "wink-mpnet", "gte-minilm", "minilm-wordllama")
 TRANSLATED = ("minilm-mpnet", "gte-minilm", "use-gte", "use-mpnet", "wink-mpnet")
-N_TEST = 1000
+N_TEST, N_NEAR = 1000, 10
 KEYS = ("task", "n", "method", "seed", "pairs")
 COLUMNS = (
     *("task", "kind", "n", "method", "seed", "pairs", "foscttm", "right", "cpu_seconds"),
@@ -169,14 +170,15 @@ def translate(method: str, task: str, n_rows: int, seed: int) -> dict[str, objec
 def median_cosine(fitted: Fitted, problem: Problem) -> float:
     """How near test rows of x come to their partners once translated into the space of y.
 
-    The way from the common space into y is the linear map that takes the embedded training rows of
-    y back to these rows: no pairs are used, and all methods are read alike. Rows are centred.
+    The translation is the mean of the N_NEAR training rows of y that score highest: it needs
+    scores alone, so all methods are read alike. (A rotation's own cosine is much the same: .54
+    against .51 with 500 rows, .62 against .62 with 2,000.) Rows are centred, of unit length.
     """
     mean = problem.y.mean(0)
-    back = np.linalg.lstsq(fitted.embed_y(problem.y), problem.y - mean, rcond=1e-6)[0]
-    translated, real = fitted.embed_x(problem.test_x) @ back, problem.test_y - mean
-    lengths = np.linalg.norm(translated, axis=1) * np.linalg.norm(real, axis=1)
-    return float(np.median((translated * real).sum(1) / np.maximum(lengths, 1e-12)))
+    scores = fitted.scores(problem.test_x, problem.y)
+    near = np.argpartition(-scores, N_NEAR - 1, axis=1)[:, :N_NEAR]
+    translated = unit(unit(problem.y - mean)[near].mean(1))
+    return float(np.median((translated * unit(problem.test_y - mean)).sum(1)))
 
 
 @cache

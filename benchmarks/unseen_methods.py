@@ -20,36 +20,32 @@ from benchmarks.problems import Array
 from unpaired.registry import methods
 
 align = getattr(unpaired, "align", None) or import_module("unpaired.matching.portfolio").align
-Map = Callable[[Array], Array]
 SCOT_ROWS = 300
 
 
 @dataclass
 class Fitted:
-    """What a method found; maps where it places unseen rows."""
+    """What a method found."""
 
     scores: Callable[[Array, Array], Array]
+    """Of rows of x against rows of y, larger = better; any rows, where the method has maps."""
     partner: np.ndarray | None = None
     """(n_x,) row of y for each row of x; None where the scores are all there is."""
     match: Any = None
     """What the method says of itself, a ``unpaired.Match``."""
     found_by: str = ""
-    embed_x: Map | None = None
-    embed_y: Map | None = None
 
 
 def run_match(x, y, pairs, seed) -> Fitted:
     """The engine; ``unpaired.match`` returns the ``match`` of this alignment."""
     found = align(x, y, pairs, random_state=seed)
-    maps = {"embed_x": found.embed_x, "embed_y": found.embed_y}
-    return Fitted(found.score_matrix, found.match.partner, found.match, found.kind, **maps)
+    return Fitted(found.score_matrix, found.match.partner, found.match, found.kind)
 
 
 def run_dmae(x, y, pairs, seed) -> Fitted:
     """The learner with its defaults."""
     model = unpaired.DMAE(random_state=seed).fit(x, y, pairs)
-    maps = {"embed_x": model.transform_x, "embed_y": model.transform_y}
-    return Fitted(model.score_matrix, model.match_.partner, model.match_, **maps)
+    return Fitted(model.score_matrix, model.match_.partner, model.match_)
 
 
 def registered(name: str) -> Callable[..., Fitted]:
@@ -57,10 +53,9 @@ def registered(name: str) -> Callable[..., Fitted]:
 
     def run(x, y, pairs, seed) -> Fitted:
         model = methods[name](random_state=seed).fit(x, y, pairs)
-        maps = {"embed_x": model.transform_x, "embed_y": model.transform_y}
         if name in RIVALS:
-            return Fitted(model.score_matrix, **maps)
-        return Fitted(model.score_matrix, model.match_.partner, model.match_, **maps)
+            return Fitted(model.score_matrix)
+        return Fitted(model.score_matrix, model.match_.partner, model.match_)
 
     return run
 
@@ -109,21 +104,14 @@ def from_plan(plan, y) -> Fitted:
 def mini_vec2vec(x, y, pairs, seed) -> Fitted:
     """Clusters, anchors, relative rows and a smoothed rotation."""
     model = MiniVec2Vec(random_state=seed).fit(x, y)
-    return from_maps(model.embed_x, model.embed_y)
-
-
-def from_maps(embed_x: Map, embed_y: Map) -> Fitted:
-    """Rows scored by inner products of their embeddings."""
-    return Fitted(
-        lambda x, y: embed_x(x) @ embed_y(y).T, None, None, "", embed_x=embed_x, embed_y=embed_y
-    )
+    return Fitted(lambda x, y: model.embed_x(x) @ model.embed_y(y).T)
 
 
 def rotation(x, y, pairs, seed) -> Fitted:
     """The rotation fitted on true pairs, centred rows of unit length: what there is to find."""
     mean_x, mean_y = x[pairs[:, 0]].mean(0), y[pairs[:, 1]].mean(0)
     weights = orthogonal(unit(x[pairs[:, 0]] - mean_x), unit(y[pairs[:, 1]] - mean_y))
-    return from_maps(lambda rows: unit(rows - mean_x) @ weights, lambda rows: unit(rows - mean_y))
+    return Fitted(lambda x, y: unit(x - mean_x) @ weights @ unit(y - mean_y).T)
 
 
 RIVALS = ("cca", "ridge", "procrustes", "infonce")
