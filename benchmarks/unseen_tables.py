@@ -47,22 +47,26 @@ def by_task(rows: list[Row], name: str, digits: int = 3) -> list[str]:
     return [*lines, ""]
 
 
+def _draw(row: Row) -> tuple[str, ...]:
+    return row["task"], row["n"], row["seed"]
+
+
 def overall(rows: list[Row]) -> list[str]:
-    """Each method over all its runs, and beside ``match`` on the tasks that both have."""
+    """Each method over all its runs, beside ``match`` on the same draws."""
     lines = [
-        "| method | tasks | runs | mean FOSCTTM | match on these tasks | right | CPU s, sum |",
+        "| method | tasks | runs | mean FOSCTTM | match on these draws | right | CPU s, sum |",
         "|---|---|---|---|---|---|---|",
     ]
     for method in dict.fromkeys(row["method"] for row in rows):
         own = [row for row in rows if row["method"] == method]
-        seen = {(row["task"], row["n"]) for row in own}
-        ours = [row for row in rows if row["method"] == "match" and (row["task"], row["n"]) in seen]
+        seen = {_draw(row) for row in own}
+        ours = [row for row in rows if row["method"] == "match" and _draw(row) in seen]
         reached = numbers(ours, "foscttm")
         beside = f"{reached.mean():.4f}" if len(reached) else "–"
         right = numbers(own, "right")
         share = f"{right.mean():.3f}" if len(right) else "–"
         lines.append(
-            f"| {method} | {len(seen)} | {len(own)} | {numbers(own, 'foscttm').mean():.4f} | "
+            f"| {method} | {len({row['task'] for row in own})} | {len(own)} | {numbers(own, 'foscttm').mean():.4f} | "
             f"{beside} | {share} | {numbers(own, 'cpu_seconds').sum():.0f} |"
         )
     return [*lines, ""]
