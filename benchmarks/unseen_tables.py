@@ -65,9 +65,10 @@ def overall(rows: list[Row]) -> list[str]:
         beside = f"{reached.mean():.4f}" if len(reached) else "–"
         right = numbers(own, "right")
         share = f"{right.mean():.3f}" if len(right) else "–"
+        n_tasks, mean = len({row["task"] for row in own}), numbers(own, "foscttm").mean()
         lines.append(
-            f"| {method} | {len({row['task'] for row in own})} | {len(own)} | {numbers(own, 'foscttm').mean():.4f} | "
-            f"{beside} | {share} | {numbers(own, 'cpu_seconds').sum():.0f} |"
+            f"| {method} | {n_tasks} | {len(own)} | {mean:.4f} | {beside} | {share} | "
+            f"{numbers(own, 'cpu_seconds').sum():.0f} |"
         )
     return [*lines, ""]
 
