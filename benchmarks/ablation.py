@@ -19,13 +19,13 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from unpaired.models.presets import PRESETS, learner_config
+from unpaired.training.closed_form import Rows, pair_weights
 
 import unpaired
 from benchmarks import problems
 from unpaired.bench.tables import mean_and_spread
 from unpaired.evaluation.retrieval import both_ways, foscttm
-from unpaired.models.presets import PRESETS, learner_config
-from unpaired.training.closed_form import Rows, pair_weights
 from unpaired.learning.learner import LearnerConfig, learn
 
 Scores = np.ndarray

@@ -12,12 +12,12 @@ import argparse
 
 import numpy as np
 import torch
+from unpaired.alignment.self_learning import csls
+from unpaired.matching.views import unit_rows
 
 from benchmarks import problems
 from unpaired.bench.tables import mean_and_spread
 from unpaired.evaluation.retrieval import foscttm
-from unpaired.alignment.self_learning import csls
-from unpaired.matching.views import unit_rows
 from unpaired.math.eigen import canonical_maps
 
 

@@ -24,6 +24,10 @@ from pathlib import Path
 import numpy as np
 import torch
 from torch.nn.functional import cross_entropy, normalize
+from unpaired.alignment.self_learning import csls
+from unpaired.matching.views import unit_rows
+from unpaired.models.presets import PRESETS, learner_config
+from unpaired.training.closed_form import ClosedFormConfig
 
 import unpaired
 from benchmarks import problems
@@ -31,15 +35,11 @@ from unpaired._random import derive_seed
 from unpaired.bench.outcome import read_outs
 from unpaired.bench.tables import mean_and_spread
 from unpaired.evaluation.retrieval import foscttm
-from unpaired.matching import align
-from unpaired.alignment.self_learning import csls
-from unpaired.matching.views import unit_rows
-from unpaired.math.eigen import canonical_maps
-from unpaired.models.presets import PRESETS, learner_config
-from unpaired.nets.residual import ResidualTower
-from unpaired.training.closed_form import ClosedFormConfig
 from unpaired.learning.learner import TOWER_LATENT
 from unpaired.learning.towers import TowerConfig, train_towers
+from unpaired.matching import align
+from unpaired.math.eigen import canonical_maps
+from unpaired.nets.residual import ResidualTower
 
 PARTS = ("retrieval", "single", "halves", "cells", "cost")
 SHARES = (0.005, 0.02, 0.05, 0.2, 0.4, 1.0)

@@ -22,11 +22,14 @@ import numpy as np
 
 from benchmarks import problems
 from benchmarks.peers import PEERS, SOLVERS, quiet
-from unpaired.bench.tables import mean_and_spread
 
 OURS = "unpaired.match"
 SIZES = (100, 300, 1000, 3000, 12_500, 25_000, 50_000, 100_000)
-METRICS = ("right", "orphans_out", "foscttm", "same_type", "sure", "sure_right", "agreement", "gap")
+METRICS = (
+    *("right", "orphans_out", "foscttm", "same_type", "sure", "sure_right"),
+    *("agreement", "gap", "trusted"),
+)
+COSTS = ("seconds", "cpu_seconds", "peak_gib")
 
 
 def measure(method: str, problem: problems.Problem, seed: int) -> dict[str, float]:
@@ -36,7 +39,7 @@ def measure(method: str, problem: problems.Problem, seed: int) -> dict[str, floa
         from unpaired.evaluation.retrieval import foscttm
         from unpaired.matching import align
 
-        begin = time.perf_counter()
+        begin, begin_cpu = time.perf_counter(), time.process_time()
         alignment = align(
             problem.x,
             problem.y,
@@ -45,6 +48,7 @@ def measure(method: str, problem: problems.Problem, seed: int) -> dict[str, floa
             leave_out="orphans" in problem.name,
         )
         found["seconds"] = time.perf_counter() - begin
+        found["cpu_seconds"] = time.process_time() - begin_cpu
         match = alignment.match
         partner = match.partner
         scores = alignment.score_matrix(problem.test_x, problem.test_y)
@@ -53,12 +57,13 @@ def measure(method: str, problem: problems.Problem, seed: int) -> dict[str, floa
         found["sure"] = float(sure.mean())
         if sure.any() and (problem.truth >= 0).any():
             found["sure_right"] = float((partner == problem.truth)[sure].mean())
-        found |= {"agreement": match.agreement, "gap": match.gap}
+        found |= {"agreement": match.agreement, "gap": match.gap, "trusted": float(match.trusted)}
     else:
         run = {**PEERS, **SOLVERS}[method]
-        begin = time.perf_counter()
+        begin, begin_cpu = time.perf_counter(), time.process_time()
         partner = np.asarray(quiet(run, problem.x, problem.y, seed))
         found["seconds"] = time.perf_counter() - begin
+        found["cpu_seconds"] = time.process_time() - begin_cpu
     real, matched = problem.truth >= 0, partner >= 0
     if real.any():
         if (~real).any():
@@ -105,10 +110,11 @@ def summarise(rows: list[dict]) -> list[dict]:
     for key in dict.fromkeys((row["problem"], row["method"]) for row in rows):
         group = [row for row in rows if (row["problem"], row["method"]) == key]
         line = {"problem": key[0], "method": key[1], "seeds": len(group)}
-        for metric in (*METRICS, "seconds", "peak_gib"):
+        for metric in (*METRICS, *COSTS):
             values = np.array([row[metric] for row in group if row.get(metric) is not None])
             if len(values):
-                line[metric] = mean_and_spread(values.tolist())
+                spread = values.std(ddof=1) if len(values) > 1 else 0.0
+                line[metric] = f"{values.mean():.3f} ± {spread:.3f}"
                 if metric == "right":
                     line["worst right"] = f"{values.min():.3f}"
                 if metric == "foscttm":
@@ -147,7 +153,7 @@ def judge_quality(rows: list[dict], good: float = 0.2) -> list[str]:
 def write(rows: list[dict], out: Path) -> None:
     """Write all runs as CSV, the summary as Markdown, and cost against n as a picture."""
     out.mkdir(parents=True, exist_ok=True)
-    columns = ["problem", "method", "seed", *METRICS, "seconds", "peak_gib", "error"]
+    columns = ["problem", "method", "seed", *METRICS, *COSTS, "error"]
     with (out / "matching.csv").open("w", newline="") as handle:
         writer = csv.DictWriter(handle, columns, extrasaction="ignore")
         writer.writeheader()

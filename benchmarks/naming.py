@@ -16,13 +16,13 @@ import time
 from pathlib import Path
 
 import numpy as np
+from unpaired.matching.pools import pool_anchors
 
 from benchmarks.problems import DATA, flickr8k
 from unpaired.bench.tables import mean_and_spread
 from unpaired.demo import name_by_kmeans
 from unpaired.evaluation.classifier import oracle_accuracy
 from unpaired.naming.names import group_rows, name_classes
-from unpaired.matching.pools import pool_anchors
 
 SETTINGS = {"none": 0, "one": 1, "five": 5, "20%": 0.2, "10:1 one": 1, "all": 1.0, "pools": 0}
 BARS = {"none": 0.5, "pools": 0.62, "one": 0.79, "five": 0.82, "20%": 0.88, "all": 0.895}

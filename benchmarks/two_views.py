@@ -19,13 +19,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from unpaired.alignment.self_learning import csls
 
 import unpaired
 from benchmarks.problems import Array, _read
 from unpaired import registry
 from unpaired.bench.tables import mean_and_spread
 from unpaired.evaluation.retrieval import foscttm
-from unpaired.alignment.self_learning import csls
 
 FASHION = Path("/usr/share/datasets/fashion-mnist/t10k-images-idx3-ubyte.gz")
 RIVALS = ("cca", "kcca", "ridge", "infonce")

@@ -48,7 +48,7 @@ class RefinementConfig:
     blur: float = 1.0
     """Random matrix added to the answer before it has to be found again, in units of its norm."""
     same_runs: float = 0.9
-    """Overlap of the last runs from which on they count as one answer; two unrelated ones have .64."""
+    """Overlap of the last runs from which on they count as one answer; chance is .64."""
     confirmed: float = 0.75
     """Share of rows with a confirmed partner from which on that answer counts."""
     found_again: float = 0.78

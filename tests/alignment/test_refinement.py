@@ -1,0 +1,154 @@
+"""Refinement on random samples: it climbs where partners exist, and says when there is nothing."""
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+
+from unpaired.alignment.alternation import CanonicalCritic, make_pairs, place_free
+from unpaired.alignment.refinement import (
+    REFINEMENT,
+    Refined,
+    climb,
+    confirmed_share,
+    directions,
+    found_again,
+    mutual,
+    overlap_of,
+    refine,
+)
+from unpaired.spaces.space import Part
+from unpaired.views.view import View
+
+CPU = torch.device("cpu")
+
+
+def rotation_of(d, rng):
+    return np.linalg.qr(rng.standard_normal((d, d)))[0]
+
+
+def copies(n, d, rng, noise=0.2):
+    """Rows and a rotated noisy copy of them, row by row; and that rotation."""
+    x, turn = rng.standard_normal((n, d)), rotation_of(d, rng)
+    y = x @ turn + noise * rng.standard_normal((n, d))
+    return *(torch.tensor(side).float() for side in (x, y)), torch.tensor(turn).float()
+
+
+def as_view(x, y):
+    """Rows that are their own coordinates."""
+    return View(None, None, x, y)
+
+
+def as_part(rotation):
+    return [Part(0, (rotation, torch.eye(rotation.shape[1])))]
+
+
+def share_right(view, rotation):
+    scores = (
+        torch.nn.functional.normalize(view.x @ rotation) @ torch.nn.functional.normalize(view.y).T
+    )
+    return float((scores.argmax(1) == torch.arange(len(view.x))).float().mean())
+
+
+def test_mutual_partners_by_hand():
+    scores = torch.tensor([[3.0, 1.0, 0.0], [2.0, 1.0, 0.0], [0.0, 5.0, 0.0]])
+    rows, partners = mutual(scores)
+    assert rows.tolist() == [0, 2]
+    assert partners.tolist() == [0, 1]
+
+
+def test_overlap_is_one_for_the_same_and_chance_for_unrelated_rotations(rng):
+    one, other = (torch.tensor(rotation_of(60, rng)) for _ in range(2))
+    assert overlap_of([one, one]) == pytest.approx(1.0)
+    assert overlap_of([one, -one]) == pytest.approx(0.0, abs=1e-6)
+    assert overlap_of([one, other]) == pytest.approx(2 / np.pi, abs=0.05)
+
+
+def test_one_run_climbs_from_a_rough_rotation_to_the_right_one(rng):
+    x, y, turn = copies(300, 12, rng)
+    view, pairs = as_view(x, y), make_pairs(None, 300, 300, CPU)
+    rough = turn + 0.35 * torch.tensor(rng.standard_normal((12, 12))).float()
+    found = climb(view, pairs, rough, rng)
+    torch.testing.assert_close(found @ found.T, torch.eye(12), atol=1e-4, rtol=0)
+    assert share_right(view, found) > max(0.9, share_right(view, rough))
+    assert overlap_of([found, turn]) > 0.98
+
+
+def test_known_pairs_pull_a_run(rng):
+    x, y, turn = copies(200, 6, rng, noise=0.0)
+    known = np.column_stack([np.arange(40), np.arange(40)])
+    view = as_view(x, y)
+    wrong = torch.tensor(rotation_of(6, rng)).float()
+    found = climb(view, make_pairs(known, 200, 200, CPU), wrong, rng)
+    assert share_right(view, found) > 0.9
+    assert overlap_of([found, turn]) > 0.98
+
+
+def test_partners_are_confirmed_where_they_exist_and_lost_where_they_are_accidents(rng):
+    x, y, turn = copies(300, 40, rng)
+    critic = CanonicalCritic([as_view(x, y)], make_pairs(None, 300, 300, CPU))
+    assert confirmed_share(critic, as_part(turn), rng) > 0.95
+    other = torch.tensor(rng.standard_normal((300, 40))).float()
+    view = as_view(x, other)
+    strangers = CanonicalCritic([view], make_pairs(None, 300, 300, CPU))
+    accident = climb(view, strangers.pairs, turn, rng)  # fits what two strangers share by chance
+    left, right = place_free(strangers, as_part(accident))
+    assert len(mutual(left @ right.T)[0]) > 60  # many are mutual ...
+    assert confirmed_share(strangers, as_part(accident), rng) < REFINEMENT.confirmed
+
+
+def test_a_right_answer_is_found_again_on_halves_and_a_chance_one_is_not(rng):
+    x, y, turn = copies(400, 20, rng)
+    pairs = make_pairs(None, 400, 400, CPU)
+    assert found_again(as_view(x, y), pairs, turn, rng) > 0.9
+    other = torch.tensor(rng.standard_normal((400, 20))).float()
+    assert found_again(as_view(x, other), pairs, turn, rng) < REFINEMENT.found_again
+
+
+def test_refinement_is_accepted_where_both_sides_are_one_geometry(rng):
+    x, y, _ = copies(300, 12, rng)
+    pairs = make_pairs(None, 300, 300, CPU)
+    blurred = x + 1.5 * torch.tensor(rng.standard_normal((300, 12))).float()
+    refined = refine(x, y, pairs, (blurred, x), rng)  # scores that know partners only roughly
+    assert refined.accepted
+    assert refined.confirmed > 0.9
+    critic = CanonicalCritic([refined.view], pairs)
+    left, right = place_free(critic, refined.parts)
+    assert float(((left @ right.T).argmax(1) == torch.arange(300)).float().mean()) > 0.9
+    rough = float(((blurred @ x.T).argmax(1) == torch.arange(300)).float().mean())
+    assert rough < 0.6
+
+
+def test_refinement_of_strangers_is_not_accepted(rng):
+    x, y = (torch.tensor(rng.standard_normal((300, 40))).float() for _ in "xy")
+    placed = tuple(torch.tensor(rng.standard_normal((300, 5))).float() for _ in "xy")
+    assert not refine(x, y, make_pairs(None, 300, 300, CPU), placed, rng).accepted
+
+
+def test_all_runs_and_rows_or_the_whole_must_agree():
+    view = as_view(torch.eye(2), torch.eye(2))
+    for runs, rows, whole in itertools.product((0.8, 0.95), (0.5, 0.8), (0.0, 0.9)):
+        expected = runs > 0.9 and (rows > 0.75 or whole > 0.78)
+        assert Refined(view, [], runs, rows, whole).accepted == expected
+
+
+def test_directions_are_principal_components_of_unit_rows_as_they_are(rng):
+    x, y, _ = copies(80, 6, rng)
+    view = directions(x, y, 4, rng)
+    assert view.x.shape == (80, 4)
+    assert float(view.y.square().sum(1).mean()) == pytest.approx(1.0, rel=1e-4)
+    assert torch.equal(view.map_x(x), view.x)
+    units = torch.nn.functional.normalize(x - x.mean(0))
+    variances = torch.linalg.svdvals(units - units.mean(0))[:4] ** 2
+    torch.testing.assert_close(
+        view.x.square().mean(0), variances / variances.sum(), atol=1e-4, rtol=0
+    )
+
+
+def test_the_same_generator_gives_the_same_bits(rng):
+    x, y, turn = copies(100, 6, rng)
+    pairs = make_pairs(None, 100, 100, CPU)
+    one, two = (refine(x, y, pairs, (x @ turn, y), np.random.default_rng(3)) for _ in range(2))
+    assert torch.equal(one.parts[0].maps[0], two.parts[0].maps[0])
+    assert one.same_runs == two.same_runs
