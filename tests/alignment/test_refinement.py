@@ -71,8 +71,8 @@ def test_one_run_climbs_from_a_rough_rotation_to_the_right_one(rng):
     rough = turn + 0.35 * torch.tensor(rng.standard_normal((12, 12))).float()
     found = climb(view, pairs, rough, rng)
     torch.testing.assert_close(found @ found.T, torch.eye(12), atol=1e-4, rtol=0)
-    assert share_right(view, found) > max(0.9, share_right(view, rough))
-    assert overlap_of([found, turn]) > 0.98
+    assert share_right(view, found) > max(0.75, share_right(view, rough) + 0.3)
+    assert overlap_of([found, turn]) > 0.97
 
 
 def test_known_pairs_pull_a_run(rng):

@@ -50,16 +50,6 @@ def test_a_linear_svm_on_top(seed):
     assert (clf.predict(images[180:]) == truth[180:]).mean() >= 0.95
 
 
-def test_pools_enter_as_evidence():
-    rng = np.random.default_rng(0)
-    images, vectors, truth = named_blobs(rng, n_per_class=20)
-    clf = unpaired.UnsupervisedClassifier(random_state=0)
-    clf.fit(images, vectors, pool_images=images[::2], pool_texts=vectors[truth[1::2]])
-    assert (clf.labels_ == truth).mean() >= 0.95
-    assert len(clf.notes_) == 1
-    assert clf.notes_[0].startswith("The pools were")
-
-
 def test_a_kernel_classifier_is_saved_with_its_labels(tmp_path):
     images, vectors, truth = named_blobs(np.random.default_rng(1), n_per_class=20)
     labels = np.where(np.arange(len(truth)) < 60, truth, -1)
@@ -78,6 +68,24 @@ def test_a_logistic_classifier_on_top(seed):
     clf = unpaired.UnsupervisedClassifier(classifier="logistic", random_state=seed)
     clf.fit(images[:180], vectors, labels[:180])
     assert (clf.predict(images[180:]) == truth[180:]).mean() >= 0.95
+
+
+def test_the_match_is_read_from_the_probabilities(seed):
+    images, vectors, _ = named_blobs(np.random.default_rng(seed))
+    told = []
+    clf = unpaired.UnsupervisedClassifier(n_rounds=3, random_state=seed)
+    clf.fit(images, vectors, on_step=told.append)
+    scores = np.log(clf.predict_proba(images))
+    np.testing.assert_array_equal(clf.match_.partner, clf.labels_)
+    np.testing.assert_array_equal(clf.labels_, scores.argmax(1))
+    ordered = np.sort(scores, axis=1)
+    np.testing.assert_allclose(clf.match_.margin, ordered[:, -1] - ordered[:, -2], atol=1e-3)
+    np.testing.assert_array_equal(clf.match_.runner_up, np.argsort(scores, axis=1)[:, -2])
+    assert (clf.confidence_ <= np.exp(ordered[:, -1]) + 1e-9).all()
+    assert told == clf.history_
+    assert [step["round"] for step in clf.history_] == [1, 2, 3]
+    changed = [(a != b).mean() for a, b in zip(clf.trace_, clf.trace_[1:], strict=False)]
+    assert [step["changed"] for step in clf.history_] == pytest.approx(changed)
 
 
 def test_same_seed_same_bits_and_save_load(tmp_path):
@@ -100,16 +108,17 @@ def test_same_seed_same_bits_and_save_load(tmp_path):
         ({"labels": np.zeros(3, dtype=int)}, "labels must be 240 whole numbers"),
         ({"labels": np.full(240, 6)}, "labels must lie between -1 (unknown) and 5"),
         ({"images": np.full((240, 3), np.nan)}, "images must be finite: 720 values"),
-        ({"pool_images": np.eye(12)}, "pool_images and pool_texts must be given together"),
-        ({"pool_images": np.eye(5), "pool_texts": np.eye(12)}, "pool_images must have the columns"),
-        ({"pool_images": np.eye(12), "pool_texts": np.eye(5)}, "pool_texts must have the columns"),
+        ({"n_rounds": -1}, "n_rounds must be a whole number of at least 0: got -1."),
+        ({"classifier": "forest"}, 'Unknown classifier "forest"'),
     ],
 )
 def test_wrong_input_is_named(change, message):
     images, vectors, _ = named_blobs(np.random.default_rng(0))
+    params = {name: change[name] for name in change if name in ("n_rounds", "classifier")}
+    given = {name: change[name] for name in change if name not in params}
     with pytest.raises(unpaired.InputError) as caught:
-        unpaired.UnsupervisedClassifier().fit(
-            **{"images": images, "class_vectors": vectors, **change}
+        unpaired.UnsupervisedClassifier(**params).fit(
+            **{"images": images, "class_vectors": vectors, **given}
         )
     assert message in str(caught.value)
 

@@ -137,11 +137,13 @@ class DMAE(SavedEstimator):
 
     def transform_x(self, x: Any) -> FloatArray:
         """Rows of the first side so that inner products with ``transform_y`` are scores."""
-        return np.asarray(self._space.place(self._checked(x, 0), 0).cpu().numpy())
+        rows = self._checked(x, 0)
+        return np.asarray(self._space.place(rows, 0).cpu().numpy())
 
     def transform_y(self, y: Any) -> FloatArray:
         """Rows of the second side so that inner products with ``transform_x`` are scores."""
-        return np.asarray(self._space.place(self._checked(y, 1), 1).cpu().numpy())
+        rows = self._checked(y, 1)
+        return np.asarray(self._space.place(rows, 1).cpu().numpy())
 
     def score_matrix(self, x: Any, y: Any) -> FloatArray:
         """How well each row of x goes with each row of y, (n_x, n_y); larger = better.
@@ -149,8 +151,8 @@ class DMAE(SavedEstimator):
         The sum of the cosines of all parts of the model, less how crowded each row's neighbourhood
         among the training rows is (hub correction); ``match_`` is read from the same scores.
         """
-        scores = self._space.scores(self._checked(x, 0), self._checked(y, 1))
-        return np.asarray(scores.cpu().numpy())
+        rows_x, rows_y = self._checked(x, 0), self._checked(y, 1)
+        return np.asarray(self._space.scores(rows_x, rows_y).cpu().numpy())
 
     def score(self, x: Any, y: Any, pairs: Any = None) -> float:
         """How good the model is on rows it may not have seen, 0 to 1; larger = better.
