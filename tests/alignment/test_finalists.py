@@ -93,7 +93,14 @@ def test_agreement_is_with_finalists_that_reach_nearly_the_best_of_their_view():
     assert found.agreement(torch.eye(4), CONFIG) == pytest.approx(1.0 - apart)
     alone = Comparison([finalist("a", OWN, 0.5, moved), far, low], far, ["a"], rows)
     assert alone.agreement(torch.eye(4), CONFIG) == 1.0
-    assert alone.agreement(-torch.eye(4), CONFIG) == 0.0  # never below
+
+
+def test_agreement_is_never_below_zero(rng):
+    scores = torch.tensor(rng.random((9, 9)))
+    only = finalist("a", OWN, 1.0, scores)
+    found = Comparison([only], only, ["a"], (torch.arange(9), torch.arange(9)))
+    assert found.agreement(scores, CONFIG) == 1.0
+    assert found.agreement(-scores, CONFIG) == 0.0  # the worst of all
 
 
 @pytest.fixture
@@ -122,8 +129,12 @@ def test_one_finalist_for_each_view_and_start(problem):
     names = [(f.view, f.start) for f in found.finalists]
     assert names == [(v, s) for v in (LINEAR, GEODESICS[1]) for s in (OWN, JOINT, "mine")]
     assert found.winner in found.finalists
-    assert all(0.0 <= f.dependence <= 1.0 for f in found.finalists)
-    assert all(f.gap < 1.0 for f in found.finalists)
+
+
+def test_what_finalists_reach_is_a_cka_and_the_gap_a_share(problem):
+    for found in compare(problem).finalists:
+        assert 0.0 <= found.dependence <= 1.0
+        assert found.gap <= 1.0
 
 
 def test_starts_are_compared_on_a_sample_that_holds_the_known_pairs(problem):
