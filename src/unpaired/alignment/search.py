@@ -141,7 +141,7 @@ def align_softly(
         plan = profile_plan(clues, pairs)
     parts, dependence = critic(plan, last)
     scores = _sampled_scores(critic, parts, found.rows)
-    agreement = found.agreement(scores, SEARCH) if scores.numel() else 1.0
+    agreement = found.agreement(scores, SEARCH) if scores.numel() else float("nan")
     kind, notes = ("known pairs" if len(pairs.known) else "profiles"), []
     smooth_by: tuple[int, ...] = ()
     linear = CanonicalCritic([views[LINEAR]], pairs)
@@ -159,9 +159,9 @@ def align_softly(
     }
     return Solution(
         build_space(read, parts, n_nearest=-(-len(y) // HUB_SHARE), smooth_by=smooth_by),
-        Evidence(reached, agreement, found.winner.gap),
+        Evidence(reached, agreement, found.winner.gap, confirmed),
         kind,
-        certainty=agreement if found.winner.gap > 0 else 0.0,
+        certainty=1.0,
         temperature=READ_TEMPERATURES[kind],
         history=history,
         notes=notes,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Self
@@ -15,7 +16,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from unpaired.errors import DataError
-from unpaired.types import Match, Objective, atomic_writer
+from unpaired.types import Match, Objective, Verdict, atomic_writer
 
 ARRAYS, CONFIG = "arrays.safetensors", "config.json"
 MATCH_ARRAYS = ("partner", "confidence", "runner_up", "margin")
@@ -57,8 +58,8 @@ class SavedEstimator(BaseEstimator):  # type: ignore[misc]
                 "relation": match.relation,
                 "agreement": match.agreement,
                 "gap": match.gap,
-                "trusted": match.trusted,
                 "converged": match.converged,
+                "verdict": None if match.verdict is None else asdict(match.verdict),
             },
         }
         folder = Path(directory)
@@ -76,6 +77,9 @@ class SavedEstimator(BaseEstimator):  # type: ignore[misc]
         estimator = cls(**{k: _tuples(v) for k, v in config["params"].items()})
         facts = dict(config["match"])
         objective = Objective(facts.pop("objective"), facts.pop("per_start"))
+        verdict = facts.pop("verdict")
+        if verdict is not None:
+            facts["verdict"] = Verdict(**{k: _tuples(v) for k, v in verdict.items()})
         per_row: dict[str, Any] = {name: arrays.pop(f"match.{name}") for name in MATCH_ARRAYS}
         estimator.match_ = Match(objective=objective, **per_row, **facts)
         estimator._restore(arrays, config["values"])
