@@ -89,6 +89,7 @@ def fit(cases: Sequence[Case], made: str) -> Calibration:
         tuple(float(np.quantile(truth[rows], 0.95)) for rows in near),
         (sum(c.good for c in sure), len(sure)),
         (float(ranks.mean()), 0.0, float(max(0.05, np.quantile(ranks, 0.95)))),
+        halving(cases),
         (0.0, 1.0, 1.0),
     )
     return _with_rows(found, cases)
@@ -109,6 +110,18 @@ def _with_rows(found: Calibration, cases: Sequence[Case]) -> Calibration:
                     weight.append(times / case.bins[:, 0].sum())
     beta = monotone_logistic(np.array(inputs), np.array(right), 1e-3, np.array(weight))
     return replace(found, row=tuple(beta.tolist()))
+
+
+def halving(cases: Sequence[Case]) -> tuple[float, float]:
+    """The power that takes FOSCTTM of held-out pairs to that of the whole, and the deviation."""
+    held = [(c.solution.evidence.replication.held_out, c.foscttm) for c in cases]
+    pairs = np.array([(np.mean(ranks), truth) for ranks, truth in held if len(ranks) >= 4])
+    if len(pairs) < 5:
+        return 1.0, 0.1
+    powers = np.linspace(1.0, 4.0, 61)
+    errors = [np.square(0.5 * (2 * pairs[:, 0]) ** p - pairs[:, 1]).mean() for p in powers]
+    best = int(np.argmin(errors))
+    return float(powers[best]), float(np.sqrt(errors[best]))
 
 
 def monotone_logistic(

@@ -26,7 +26,7 @@ def test_more_evidence_never_lowers_the_odds(name):
     if name in ("single", "ranks"):
         more = replace(NOTHING, replication=replace(NOTHING.replication, **{name: 0.2}))
     else:
-        more = replace(NOTHING, **{name: 0.9})
+        more = replace(NOTHING, **{name: 0.89})
     assert features(more, SHAPE)[name] > features(NOTHING, SHAPE)[name]
     assert log_odds(more, SHAPE) >= low
 
@@ -75,8 +75,16 @@ def test_wrong_known_pairs_take_back_what_single_partners_promised():
     assert judge(solution(found), SHAPE).level != "reliable"
 
 
+def test_halves_are_told_apart_from_the_whole():
+    plain, halved = (with_held_out((0.4, 1.0), (0.2, 0.3) * 50, (p, 0.0))[0] for p in (1.0, 2.0))
+    assert plain == pytest.approx(0.25, abs=0.01)
+    assert halved == pytest.approx(0.125, abs=0.01)
+    chance = with_held_out((0.4, 1.0), (0.4, 0.6) * 50, (2.0, 0.0))[0]
+    assert chance == pytest.approx(0.5, abs=0.01)
+
+
 def test_held_out_pairs_weigh_by_their_number():
-    few, many = (with_held_out((0.4, 0.1), (0.1,) * k) for k in (4, 400))
+    few, many = (with_held_out((0.4, 0.1), (0.1,) * k, (1.0, 0.02)) for k in (4, 400))
     assert 0.1 < many[0] < few[0] < 0.4
     assert many[1] < few[1] < 0.1
 

@@ -12,7 +12,7 @@ class Replication:
     """How far two fits on disjoint halves of the rows say the same; NaN where none were made."""
 
     single: float = float("nan")
-    """Share of rows for which both name the same partner."""
+    """Share of rows for which both name the same partner, beyond chance (Cohen's kappa)."""
     ranks: float = float("nan")
     """1 - 2 x mean relative rank of one's best partner under the other; 0 = unrelated."""
     held_out: tuple[float, ...] = ()

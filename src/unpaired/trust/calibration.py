@@ -25,6 +25,9 @@ class Calibration:
     """Of so many runs whose single partners were repeated, so many had FOSCTTM < 0.2."""
     repeated_rank: tuple[float, float, float]
     """Their mean FOSCTTM, and its 5% and 95% quantiles."""
+    halving: tuple[float, float]
+    """FOSCTTM of the whole is that of a fit on halves to this power, in units of chance; and the
+    standard deviation from that."""
     row: tuple[float, float, float]
     """Log odds that a row is right: intercept, and weights of the log odds of its share and of the
     run's log odds."""
@@ -40,5 +43,6 @@ CALIBRATION = Calibration(
     high=(0.6, 0.5, 0.3),
     repeated=(30, 30),
     repeated_rank=(0.01, 0.0, 0.05),
+    halving=(2.0, 0.06),
     row=(-2.0, 1.0, 1.0),
 )

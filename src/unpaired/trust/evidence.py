@@ -63,9 +63,8 @@ def replicate(
     spaces = [fit(problem.restrict(rows, rows_y), rng).space for rows in halves]
     judged = np.sort(rng.permutation(order[: 2 * half])[:N_JUDGED])
     group = copies_of(problem.y[rows_y])[0]
-    single, ranks = repeated_partners(
-        *(score_rows(space, problem.x[judged], problem.y[rows_y]) for space in spaces), group
-    )
+    first, second = (score_rows(space, problem.x[judged], problem.y[rows_y]) for space in spaces)
+    single, ranks = repeated_partners(first, second, group)
     held: list[float] = []
     place = np.full(len(problem.y), -1)
     place[rows_y] = np.arange(len(rows_y))
@@ -80,13 +79,18 @@ def replicate(
 def repeated_partners(
     scores: FloatArray, others: FloatArray, group: IntArray | None = None
 ) -> tuple[float, float]:
-    """The share of rows with the same best column under both scores, and how well ranks agree.
+    """How often the best columns of both scores are the same, and how well ranks agree.
 
-    ``group`` numbers columns that are copies of each other alike: naming any of them is the same.
+    The first is Cohen's kappa: 1 = always, 0 = as often as by chance, given how often each column
+    is named at all (a few may be near every row). ``group`` numbers columns that are copies of each
+    other alike: naming any of them is the same.
     """
     group = np.arange(scores.shape[1]) if group is None else group
     best, other = scores.argmax(1), others.argmax(1)
-    single = float((group[best] == group[other]).mean())
+    same = float((group[best] == group[other]).mean())
+    named = [np.bincount(group[b], minlength=group.max() + 1) / len(b) for b in (best, other)]
+    chance = float(named[0] @ named[1])
+    single = (same - chance) / (1.0 - chance) if chance < 1.0 else 0.0
     ranks = [relative_ranks(others, best).mean(), relative_ranks(scores, other).mean()]
     return single, 1.0 - 2.0 * float(np.mean(ranks))
 
