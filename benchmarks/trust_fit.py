@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import expit, logit
+from scipy.special import expit
 from sklearn.isotonic import IsotonicRegression
 from sklearn.metrics import roc_auc_score
 
 from benchmarks.trust_runs import SOURCE_OF
 from unpaired.spaces.solution import Evidence, Replication, Solution
-from unpaired.trust.calibration import Calibration
+from unpaired.trust.calibration import Calibration, Regime
 from unpaired.trust.evidence import Shape
 from unpaired.trust.verdict import GOOD, claims, features, judge, repeats_itself
 from unpaired.types import Verdict
@@ -65,63 +65,64 @@ def case_of(row: dict[str, str]) -> Case:
     )
 
 
+ALONE = ("ranks", "agreement", "gap", "rows")
+HELPED = ("ranks", "agreement", "placed", "rows")
+"""Features without and with known pairs."""
+
+
 def fit(cases: Sequence[Case], made: str) -> Calibration:
     """The calibration that these runs ask for."""
-    soft = [c for c in cases if not c.n_pairs and not repeats_itself(c.solution.evidence)]
-    names = list(features(soft[0].solution.evidence, soft[0].shape))
-    values = np.array([[features(c.solution.evidence, c.shape)[n] for n in names] for c in soft])
-    beta = monotone_logistic(values, np.array([float(c.good) for c in soft]), PENALTY)
-    weights = dict(zip(names, beta[1:].tolist(), strict=True))
-    score = beta[0] + values @ beta[1:]
-    truth = np.array([c.foscttm for c in soft])
-    isotonic = IsotonicRegression(increasing=False).fit(score, truth)
-    knots = np.unique(np.quantile(score, np.linspace(0.03, 0.97, N_KNOTS)))
-    near = [np.argsort(np.abs(score - knot))[: max(20, len(score) // 4)] for knot in knots]
-    sure = [c for c in cases if not c.n_pairs and repeats_itself(c.solution.evidence)]
+    alone = [c for c in cases if not c.n_pairs and not repeats_itself(c.solution)]
+    sure = [c for c in cases if not c.n_pairs and repeats_itself(c.solution)]
     ranks = np.array([c.foscttm for c in sure] or [0.1])
     found = Calibration(
         made,
-        float(beta[0]),
-        weights,
-        tuple(knots.tolist()),
-        tuple(isotonic.predict(knots).tolist()),
-        tuple(float(np.quantile(truth[rows], 0.05)) for rows in near),
-        tuple(float(np.quantile(truth[rows], 0.95)) for rows in near),
+        fit_regime(alone, ALONE),
+        fit_regime([c for c in cases if c.n_pairs], HELPED),
         (sum(c.good for c in sure), len(sure)),
         (float(ranks.mean()), 0.0, float(max(0.05, np.quantile(ranks, 0.95)))),
-        halving(cases),
-        (0.0, 1.0, 1.0),
     )
-    return _with_rows(found, cases)
+    return replace(
+        found,
+        alone=replace(found.alone, row=fit_rows(found, [c for c in cases if not c.n_pairs])),
+        helped=replace(found.helped, row=fit_rows(found, [c for c in cases if c.n_pairs])),
+    )
 
 
-def _with_rows(found: Calibration, cases: Sequence[Case]) -> Calibration:
-    """The calibration with the weights of row confidence; every run counts alike."""
-    inputs, right, weight = [], [], []
+def fit_regime(cases: Sequence[Case], names: Sequence[str]) -> Regime:
+    """How evidence is read, from runs alike."""
+    values = np.array([[features(c.solution.evidence, c.shape)[n] for n in names] for c in cases])
+    beta = monotone_logistic(values, np.array([float(c.good) for c in cases]), PENALTY)
+    score = beta[0] + values @ beta[1:]
+    truth = np.array([c.foscttm for c in cases])
+    isotonic = IsotonicRegression(increasing=False).fit(score, truth)
+    knots = np.unique(np.quantile(score, np.linspace(0.03, 0.97, N_KNOTS)))
+    # Where nothing belongs together 0.5 is a convention: alone it would make bounds too narrow.
+    bounds = []
+    for chosen in (np.ones(len(cases), dtype=bool), np.array([c.kind == "related" for c in cases])):
+        some = max(12, int(chosen.sum()) // 4)
+        near = [np.argsort(np.abs(score[chosen] - k), kind="stable")[:some] for k in knots]
+        bounds.append([np.quantile(truth[chosen][rows], (0.04, 0.96)) for rows in near])
+    low = np.minimum.accumulate(np.min(bounds, axis=0)[:, 0])
+    high = np.minimum.accumulate(np.max(bounds, axis=0)[:, 1])
+    rank = np.clip(isotonic.predict(knots), low, high)
+    return Regime(
+        float(beta[0]),
+        dict(zip(names, beta[1:].tolist(), strict=True)),
+        *(tuple(v.tolist()) for v in (knots, rank, low, high)),
+        1.0,
+    )
+
+
+def fit_rows(found: Calibration, cases: Sequence[Case]) -> float:
+    """The number of right rows over that claimed by shares and probabilities; runs count alike."""
+    right, claimed = 0.0, 0.0
     for case in cases:
-        if case.solution.evident:
-            continue
-        whole = logit(np.clip(judge(case.solution, case.shape, found).probability, 1e-6, 1 - 1e-6))
-        for middle, (count, hits) in zip(_middles(), case.bins, strict=True):
-            for value, times in ((1.0, hits), (0.0, count - hits)):
-                if times:
-                    inputs.append([logit(middle), whole])
-                    right.append(value)
-                    weight.append(times / case.bins[:, 0].sum())
-    beta = monotone_logistic(np.array(inputs), np.array(right), 1e-3, np.array(weight))
-    return replace(found, row=tuple(beta.tolist()))
-
-
-def halving(cases: Sequence[Case]) -> tuple[float, float]:
-    """The power that takes FOSCTTM of held-out pairs to that of the whole, and the deviation."""
-    held = [(c.solution.evidence.replication.held_out, c.foscttm) for c in cases]
-    pairs = np.array([(np.mean(ranks), truth) for ranks, truth in held if len(ranks) >= 4])
-    if len(pairs) < 5:
-        return 1.0, 0.1
-    powers = np.linspace(1.0, 4.0, 61)
-    errors = [np.square(0.5 * (2 * pairs[:, 0]) ** p - pairs[:, 1]).mean() for p in powers]
-    best = int(np.argmin(errors))
-    return float(powers[best]), float(np.sqrt(errors[best]))
+        if not repeats_itself(case.solution):
+            share = float(case.bins[:, 0] @ middles() / case.bins[:, 0].sum())
+            claimed += judge(case.solution, case.shape, found).probability * share
+            right += case.right
+    return min(right / max(claimed, 1e-9), 1.0)
 
 
 def monotone_logistic(
@@ -151,7 +152,7 @@ def leave_sources_out(cases: Sequence[Case]) -> list[tuple[Case, Verdict, np.nda
         for case in (c for c in cases if c.source == source):
             verdict = judge(case.solution, case.shape, calibration)
             claim = claims(case.solution, verdict, calibration)
-            found.append((case, verdict, claim(_middles())))
+            found.append((case, verdict, claim(middles())))
     return found
 
 
@@ -230,7 +231,7 @@ def _sure_rows(judged: Sequence[tuple[Case, Verdict, np.ndarray]], kind: str) ->
     return float(sure / sum(counts.sum() for counts, _ in chosen))
 
 
-def _middles() -> np.ndarray:
+def middles() -> np.ndarray:
     return (np.arange(20) + 0.5) / 20
 
 

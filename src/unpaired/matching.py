@@ -184,7 +184,7 @@ def _solve(problem: Problem, rng: np.random.Generator) -> Solution:
         favoured = problem.side is None or problem.side.favours(
             read_match(problem, solution).partner
         )
-        if favoured and repeats_itself(solution.evidence):
+        if favoured and repeats_itself(solution):
             return solution
     solution = solve_softly(problem, rng)
     reached = solution.evidence.reached

@@ -45,9 +45,20 @@ def test_repeated_partners_of_the_same_of_unrelated_and_of_opposite_scores(rng):
 
 
 def test_naming_a_copy_is_naming_the_same_partner():
-    scores, others = np.array([[2.0, 1.0, 0.0]]), np.array([[1.0, 2.0, 0.0]])
-    assert repeated_partners(scores, others)[0] == 0.0
+    scores = np.array([[2.0, 1.0, 0.0], [0.0, 1.0, 2.0]])
+    others = np.array([[1.0, 2.0, 0.0], [0.0, 1.0, 2.0]])
+    assert repeated_partners(scores, others)[0] < 1.0
     assert repeated_partners(scores, others, np.array([4, 4, 5]))[0] == 1.0
+
+
+def test_columns_that_every_row_names_are_no_evidence(rng):
+    scores, others = rng.standard_normal((2, 500, 40))
+    scores[:, 3] += 2.0
+    others[:, 3] += 2.0
+    assert (scores.argmax(1) == others.argmax(1)).mean() > 0.15
+    assert abs(repeated_partners(scores, others)[0]) < 0.1
+    scores[:, 3] = others[:, 3] = 99.0
+    assert repeated_partners(scores, others)[0] == 0.0
 
 
 def test_copies_against_brute_force(rng):

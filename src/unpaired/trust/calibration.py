@@ -6,11 +6,9 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Calibration:
-    """Coefficients of the verdict; all weights are >= 0, so more evidence never lowers it."""
+class Regime:
+    """How evidence is read; all weights are >= 0, so more evidence never lowers the odds."""
 
-    made: str
-    """Date and command that made them."""
     intercept: float
     weights: dict[str, float]
     """Of each feature of ``trust.verdict.features`` in the log odds that FOSCTTM < 0.2."""
@@ -20,29 +18,47 @@ class Calibration:
     """Expected FOSCTTM."""
     low: tuple[float, ...]
     high: tuple[float, ...]
-    """Its 5% and 95% quantiles."""
+    """Bounds that hold it in nine of ten cases."""
+    row: float
+    """Of rows whose share, times the probability of the run, is p, so many times p are right."""
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Coefficients of the verdict."""
+
+    made: str
+    """Date and command that made them."""
+    alone: Regime
+    """Without known pairs."""
+    helped: Regime
+    """With known pairs that were held out in turn by the fits on halves."""
     repeated: tuple[int, int]
-    """Of so many runs whose single partners were repeated, so many had FOSCTTM < 0.2."""
+    """Of the runs whose single partners were named again: with FOSCTTM < 0.2, and all."""
     repeated_rank: tuple[float, float, float]
-    """Their mean FOSCTTM, and its 5% and 95% quantiles."""
-    halving: tuple[float, float]
-    """FOSCTTM of the whole is that of a fit on halves to this power, in units of chance; and the
-    standard deviation from that."""
-    row: tuple[float, float, float]
-    """Log odds that a row is right: intercept, and weights of the log odds of its share and of the
-    run's log odds."""
+    """Their mean FOSCTTM, and bounds that hold it in nine of ten cases."""
 
 
 CALIBRATION = Calibration(
-    made="",
-    intercept=-3.0,
-    weights={"ranks": 1.0, "agreement": 1.0, "gap": 3.0, "confirmed": 2.0, "single": 3.0},
-    knots=(-3.0, 0.0, 3.0),
-    rank=(0.45, 0.25, 0.05),
-    low=(0.25, 0.05, 0.0),
-    high=(0.6, 0.5, 0.3),
-    repeated=(30, 30),
-    repeated_rank=(0.01, 0.0, 0.05),
-    halving=(2.0, 0.06),
-    row=(-2.0, 1.0, 1.0),
+    made="2026-11-18, python -m benchmarks.trust fit, 132 runs",
+    alone=Regime(
+        intercept=-6.7837,
+        weights={"ranks": 1.2155, "agreement": 1.256, "gap": 1.411, "rows": 0.2622},
+        knots=(-5.8315, -4.7617, -4.0527, -3.2741, -2.3571, 0.9845),
+        rank=(0.5174, 0.4969, 0.4902, 0.4878, 0.3537, 0.1113),
+        low=(0.3765, 0.3482, 0.3482, 0.3038, 0.1582, 0.0236),
+        high=(0.5425, 0.5388, 0.5388, 0.5388, 0.5388, 0.5),
+        row=0.5548,
+    ),
+    helped=Regime(
+        intercept=-4.3205,
+        weights={"ranks": 2.2368, "agreement": 0.1707, "placed": 1.7787, "rows": 1.5911},
+        knots=(-2.9037, -2.3558, -0.7928, 0.0449, 3.1139, 7.0482),
+        rank=(0.5, 0.5, 0.2798, 0.1485, 0.0416, 0.0004),
+        low=(0.041, 0.041, 0.041, 0.041, 0.0002, 0.0),
+        high=(0.5, 0.5, 0.5, 0.4511, 0.3103, 0.1781),
+        row=0.7251,
+    ),
+    repeated=(6, 6),
+    repeated_rank=(0.0, 0.0, 0.05),
 )

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import expit, logit
+from scipy.special import expit
 from scipy.stats import norm
 
 from unpaired.spaces.readout import Claim
 from unpaired.spaces.solution import Evidence, Solution
-from unpaired.trust.calibration import CALIBRATION, Calibration
+from unpaired.trust.calibration import CALIBRATION, Calibration, Regime
 from unpaired.trust.evidence import Shape
-from unpaired.types import FloatArray, Verdict
+from unpaired.types import Verdict
 
 GOOD = 0.2
 """FOSCTTM below which a match is right for groups of rows."""
@@ -25,10 +25,12 @@ LEAST_HELD = 4
 """Known pairs that must have been held out for their ranks to count."""
 SPREAD = 0.15
 """Least standard deviation of the ranks of held-out pairs that is believed."""
+PRIOR = 0.3, 0.2
+"""Mean and standard deviation of FOSCTTM before anything is seen."""
+LEAST_ROWS, MOST_ROWS = 50, 500
+"""More rows than these, on the smaller side, count no further: the calibration saw no more."""
 NINETY = 1.645
 """Standard deviations on each side of an interval that holds nine of ten."""
-BY_ACCIDENT = 0.65
-"""Confirmed share that is no evidence yet."""
 FEW_ROWS = 100
 MANY_REPEATS = 0.05
 
@@ -36,36 +38,44 @@ MANY_REPEATS = 0.05
 def judge(solution: Solution, shape: Shape, calibration: Calibration = CALIBRATION) -> Verdict:
     """The verdict on a solution, from its evidence and the shape of the data."""
     evidence = solution.evidence
-    score = log_odds(evidence, shape, calibration)
-    expected, low, high = (
-        float(np.interp(score, calibration.knots, values))
-        for values in (calibration.rank, calibration.low, calibration.high)
-    )
-    probability = float(expit(score))
-    relied = repeats_itself(evidence)
-    if relied:
+    held = evidence.replication.held_out if len(evidence.replication.held_out) >= LEAST_HELD else ()
+    relied = repeats_itself(solution)
+    if relied and not held:
         right, total = calibration.repeated
-        probability = (right + 1) / (total + 2)
+        probability = (right + 0.5) / (total + 1.0)  # Jeffreys
         expected, low, high = calibration.repeated_rank
-    held = evidence.replication.held_out
-    if len(held) >= LEAST_HELD:
-        prior = expected, max((high - low) / (2 * NINETY), 1e-3)
-        halved = evidence.replication.single == evidence.replication.single
-        expected, deviation = with_held_out(
-            prior, held, calibration.halving if halved else (1.0, calibration.halving[1])
-        )
+    elif held and np.isnan(evidence.replication.single):  # held out of the fit on all rows
+        expected, deviation = with_held_out(held)
         probability = float(norm.cdf((GOOD - expected) / deviation))
         low, high = expected - NINETY * deviation, expected + NINETY * deviation
+    else:
+        regime = calibration.helped if held else calibration.alone
+        score = log_odds(evidence, shape, regime)
+        probability = float(expit(score))
+        expected, low, high = (
+            float(np.interp(score, regime.knots, values))
+            for values in (regime.rank, regime.low, regime.high)
+        )
     level = "coarse" if probability >= COARSE else "unreliable"
     level = "reliable" if relied and probability >= COARSE else level
     bounds = float(np.clip(low, 0.0, 1.0)), float(np.clip(high, 0.0, 1.0))
-    reasons = reasons_for(evidence, shape)
-    return Verdict(level, probability, float(np.clip(expected, 0.0, 1.0)), bounds, reasons)
+    return Verdict(
+        level,
+        probability,
+        float(np.clip(expected, 0.0, 1.0)),
+        bounds,
+        reasons_for(solution, shape),
+    )
 
 
-def repeats_itself(evidence: Evidence) -> bool:
-    """Whether single partners are named again by fits that did not see them."""
-    return evidence.replication.single >= REPEATED or evidence.confirmed >= CONFIRMED
+def repeats_itself(solution: Solution) -> bool:
+    """Whether single partners are named again by fits that did not see them.
+
+    On the soft path halves of the rows prove little: in few directions they repeat a wrong answer.
+    """
+    evidence = solution.evidence
+    found_again = solution.evident and evidence.replication.single >= REPEATED
+    return found_again or evidence.confirmed >= CONFIRMED
 
 
 def features(evidence: Evidence, shape: Shape) -> dict[str, float]:
@@ -74,77 +84,72 @@ def features(evidence: Evidence, shape: Shape) -> dict[str, float]:
     In few directions unrelated data agree as well, so agreement counts by the log of their number.
     """
     room = np.log(max(shape.rank, 1.0))
+    held = evidence.replication.held_out
     values = {
         "ranks": room * max(_measured(evidence.replication.ranks), 0.0),
-        "single": np.sqrt(max(_measured(evidence.replication.single), 0.0)),
         "agreement": room * _measured(evidence.agreement),
         "gap": room * max(_measured(evidence.gap), 0.0),
-        "confirmed": max(_measured(evidence.confirmed) - BY_ACCIDENT, 0.0),
+        "rows": np.log(np.clip(shape.n / LEAST_ROWS, 1.0, MOST_ROWS / LEAST_ROWS)),
+        "placed": 0.0 if len(held) < LEAST_HELD else max(1.0 - 2.0 * _bound(held), 0.0),
     }
     return {name: float(value) for name, value in values.items()}
+
+
+def _bound(ranks: tuple[float, ...]) -> float:
+    """The mean of held-out ranks and one standard error of it."""
+    return float(np.mean(ranks) + max(np.std(ranks, ddof=1), SPREAD) / np.sqrt(len(ranks)))
 
 
 def _measured(value: float) -> float:
     return 0.0 if np.isnan(value) else value
 
 
-def log_odds(evidence: Evidence, shape: Shape, calibration: Calibration = CALIBRATION) -> float:
-    """The log odds that FOSCTTM is below GOOD, known pairs apart."""
+def log_odds(evidence: Evidence, shape: Shape, regime: Regime) -> float:
+    """The log odds that FOSCTTM is below GOOD."""
     values = features(evidence, shape)
-    weighed = [weight * values[name] for name, weight in calibration.weights.items()]
-    return calibration.intercept + float(sum(weighed))
+    weighed = [weight * values[name] for name, weight in regime.weights.items()]
+    return regime.intercept + float(sum(weighed))
 
 
-def with_held_out(
-    prior: tuple[float, float], ranks: tuple[float, ...], halving: tuple[float, float]
-) -> tuple[float, float]:
-    """Mean and deviation of FOSCTTM once ranks of held-out known partners are seen.
+def with_held_out(ranks: tuple[float, ...]) -> tuple[float, float]:
+    """Mean and standard deviation of FOSCTTM once ranks of held-out known partners are seen.
 
-    ``prior`` is its mean and deviation before; both are taken as normal. ``halving`` tells how
-    FOSCTTM of the whole follows from that of a fit on half of the rows and pairs: its power, in
-    units of chance, and the deviation from that.
+    Before, little is known (PRIOR); all is taken as normal.
     """
-    power, deviation = halving
-    mean = 2.0 * float(np.mean(ranks))
-    seen = 0.5 * mean**power
-    slope = power * max(mean, 0.1) ** (power - 1.0)
-    spread = max(float(np.std(ranks, ddof=1)), SPREAD)
-    error = (slope * spread) ** 2 / len(ranks) + deviation**2
-    weight = prior[1] ** 2 / (prior[1] ** 2 + error)
-    posterior = prior[0] + weight * (seen - prior[0])
-    return posterior, float(np.sqrt((1.0 - weight) * prior[1] ** 2))
+    mean, deviation = PRIOR
+    error = max(float(np.std(ranks, ddof=1)), SPREAD) ** 2 / len(ranks)
+    weight = deviation**2 / (deviation**2 + error)
+    posterior = mean + weight * (float(np.mean(ranks)) - mean)
+    return posterior, float(np.sqrt(weight * error))
 
 
 def claims(solution: Solution, verdict: Verdict, calibration: Calibration = CALIBRATION) -> Claim:
     """How confidence of rows becomes a probability, given the verdict on the whole."""
-    if solution.evident:
-        factor = verdict.probability * solution.evidence.replication.single
-        return lambda share: factor * share
-    whole = float(logit(np.clip(verdict.probability, 1e-6, 1 - 1e-6)))
-    intercept, own, of_whole = calibration.row
-
-    def claim(share: FloatArray) -> FloatArray:
-        odds = logit(np.clip(share, 1e-9, 1 - 1e-9))
-        return np.asarray(expit(intercept + own * odds + of_whole * whole))
-
-    return claim
+    evidence = solution.evidence
+    if verdict.level == "reliable":
+        factor = evidence.replication.single if solution.evident else evidence.confirmed
+    else:
+        held = len(evidence.replication.held_out) >= LEAST_HELD
+        factor = (calibration.helped if held else calibration.alone).row
+    return lambda share: verdict.probability * factor * share
 
 
-def reasons_for(evidence: Evidence, shape: Shape) -> tuple[str, ...]:
+def reasons_for(solution: Solution, shape: Shape) -> tuple[str, ...]:
     """Sentences on what speaks for and against the solution."""
-    replication, found = evidence.replication, []
+    evidence, found = solution.evidence, []
+    replication = evidence.replication
     if len(replication.held_out) >= LEAST_HELD:
         mean = float(np.mean(replication.held_out))
         count = len(replication.held_out)
         found.append(f"{count} known pairs, held out, were placed at a mean rank of {mean:.2f}")
-    if replication.single >= REPEATED:
+    if solution.evident and replication.single >= REPEATED:
         found.append(
             f"two fits on halves of the rows name the same partner for {replication.single:.0%} "
             "of the rows"
         )
     elif evidence.confirmed >= CONFIRMED:
         found.append(f"{evidence.confirmed:.0%} of the rows find their partner without themselves")
-    elif replication.single == replication.single:
+    elif replication.single < REPEATED:
         found.append("two fits on halves of the rows name other partners")
     if evidence.agreement < 0.6:
         found.append("starts disagree")
