@@ -66,8 +66,8 @@ def case_of(row: dict[str, str]) -> Case:
 
 
 ALONE = ("ranks", "agreement", "gap", "rows")
-HELPED = ("ranks", "agreement", "placed", "rows")
-"""Features without and with known pairs."""
+HELPED = ("placed", "ranks and placed")
+"""Features without and with known pairs: where those are placed by chance, nothing else counts."""
 
 
 def fit(cases: Sequence[Case], made: str) -> Calibration:

@@ -64,7 +64,8 @@ class SavedEstimator(BaseEstimator):  # type: ignore[misc]
         }
         folder = Path(directory)
         folder.mkdir(parents=True, exist_ok=True)
-        data = save({name: np.ascontiguousarray(array) for name, array in arrays.items()})
+        # np.ascontiguousarray would make vectors of single numbers.
+        data = save({name: np.asarray(array, order="C") for name, array in arrays.items()})
         fd, temporary = tempfile.mkstemp(dir=folder)
         with os.fdopen(fd, "wb") as handle:
             handle.write(data)

@@ -85,12 +85,15 @@ def features(evidence: Evidence, shape: Shape) -> dict[str, float]:
     """
     room = np.log(max(shape.rank, 1.0))
     held = evidence.replication.held_out
+    placed = 0.0 if len(held) < LEAST_HELD else max(1.0 - 2.0 * _bound(held), 0.0)
+    ranks = room * max(_measured(evidence.replication.ranks), 0.0)
     values = {
-        "ranks": room * max(_measured(evidence.replication.ranks), 0.0),
+        "ranks": ranks,
         "agreement": room * _measured(evidence.agreement),
         "gap": room * max(_measured(evidence.gap), 0.0),
         "rows": np.log(np.clip(shape.n / LEAST_ROWS, 1.0, MOST_ROWS / LEAST_ROWS)),
-        "placed": 0.0 if len(held) < LEAST_HELD else max(1.0 - 2.0 * _bound(held), 0.0),
+        "placed": placed,
+        "ranks and placed": ranks * placed,
     }
     return {name: float(value) for name, value in values.items()}
 
