@@ -7,7 +7,7 @@ import stat
 import numpy as np
 import pytest
 
-from unpaired.types import Match, Objective, atomic_writer
+from unpaired.types import Match, Objective, Verdict, atomic_writer
 
 
 @pytest.fixture
@@ -67,13 +67,19 @@ def test_summary_of_everything_and_of_nothing(match):
     full = dataclasses.replace(match, agreement=0.75, gap=0.5, converged=False)
     lines = full.summary().splitlines()
     assert lines[2] == "dependence reached: 0.2500 (stopped before it settled)"
-    assert lines[-3:] == [
+    assert lines[-2:] == [
         "agreement between starts: 0.75",
         "dependence above random maps: 0.50",
-        "nothing vouches for this matching: check it on a few pairs you know",
     ]
-    vouched = dataclasses.replace(full, trusted=True).summary()
-    assert vouched.endswith("the geometry vouches for this matching")
+    assert not full.trusted
+    verdict = Verdict("coarse", 0.95, 0.1, (0.02, 0.25), ("few rows (60)",))
+    vouched = dataclasses.replace(full, verdict=verdict)
+    assert vouched.trusted
+    assert vouched.summary().splitlines()[1:] == lines
+    assert vouched.summary().startswith(
+        "verdict: coarse: right for groups of rows with probability 0.95, expected rank of the "
+        "true partner 0.10 (0.02 to 0.25); few rows (60)"
+    )
     nobody = dataclasses.replace(match, partner=np.full(4, -1))
     assert nobody.summary().splitlines()[:2] == [
         "0 of 4 rows of x matched to 3 rows of y (one-to-one)",

@@ -9,7 +9,7 @@ directly (``alignment.tiny``), and classes are named (``naming``).
 from __future__ import annotations
 
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -22,12 +22,14 @@ from unpaired._threads import few_threads
 from unpaired.alignment.registration import register
 from unpaired.alignment.search import align_softly
 from unpaired.alignment.tiny import align_tiny
+from unpaired.math.copies import first_copies
 from unpaired.naming.many_to_one import match_many_to_one
 from unpaired.problem.problem import MANY_TO_ONE, ONE_TO_ONE, Problem, check_problem
 from unpaired.problem.weights import repeated
 from unpaired.spaces.readout import read_match
-from unpaired.spaces.solution import Solution
-from unpaired.trust.verdict import trusted
+from unpaired.spaces.solution import Replication, Solution
+from unpaired.trust.evidence import replicate, shape_of
+from unpaired.trust.verdict import claims, judge, repeats_itself
 from unpaired.types import FloatArray, IntArray, Match
 
 FEW_ROWS = 50
@@ -165,27 +167,60 @@ def solve(problem: Problem, seed: int) -> Alignment:
     rows_x, rows_y = problem.counted
     whole = len(rows_x) == len(problem.x) and len(rows_y) == len(problem.y)
     solution = _solve(problem if whole else problem.restrict(rows_x, rows_y), rng)
-    return Alignment(read_match(problem, solution, trusted=trusted(solution)), solution)
+    verdict = judge(solution, shape_of(problem))
+    found = read_match(problem, solution, verdict, claims(solution, verdict))
+    return Alignment(found, solution)
 
 
 def _solve(problem: Problem, rng: np.random.Generator) -> Solution:
     """The solution of a problem all of whose rows count."""
     if min(len(problem.x), len(problem.y)) < FEW_ROWS:
         return align_tiny(problem, rng)
-    registered = register(problem, rng)
+    distinct = _distinct(problem)
+    registered = register(distinct, rng)
     if registered.stands_out:
-        solution = registered.solution()
-        if problem.side is None:
-            return solution
-        if problem.side.favours(read_match(problem, solution, trusted=True).partner):
+        found = registered.solution()
+        solution = _with(found, replicate(distinct, found, _registered, rng))
+        favoured = problem.side is None or problem.side.favours(
+            read_match(problem, solution).partner
+        )
+        if favoured and repeats_itself(solution):
             return solution
     solution = solve_softly(problem, rng)
     reached = solution.evidence.reached
     reached |= {f"evident partners, {name}": value for name, value in registered.tried.items()}
-    return solution
+    if repeats_itself(solution):
+        return solution
+    return _with(solution, replicate(problem, solution, _unrefined, rng))
 
 
-def solve_softly(problem: Problem, rng: np.random.Generator) -> Solution:
+def _unrefined(problem: Problem, rng: np.random.Generator) -> Solution:
+    return solve_softly(problem, rng, refines=False)
+
+
+def _registered(problem: Problem, rng: np.random.Generator) -> Solution:
+    return register(problem, rng).solution()
+
+
+def _distinct(problem: Problem) -> Problem:
+    """The problem without later copies of rows, which hold no map; known pairs stay.
+
+    As it is where too few rows would be left.
+    """
+    rows_x, rows_y = (
+        np.union1d(first_copies(side), problem.known[:, number])
+        for number, side in enumerate((problem.x, problem.y))
+    )
+    few = min(len(rows_x), len(rows_y)) < FEW_ROWS
+    all_differ = len(rows_x) == len(problem.x) and len(rows_y) == len(problem.y)
+    return problem if few or all_differ else problem.restrict(rows_x, rows_y)
+
+
+def _with(solution: Solution, repeated: Replication) -> Solution:
+    return replace(solution, evidence=replace(solution.evidence, replication=repeated))
+
+
+def solve_softly(problem: Problem, rng: np.random.Generator, *, refines: bool = True) -> Solution:
     """The soft alignment of a problem, on a sample where it has many rows."""
     needed_x, needed_y = problem.known.T
     rows_x = _sample(len(problem.x), needed_x, problem.weights[0], rng)
@@ -204,6 +239,7 @@ def solve_softly(problem: Problem, rng: np.random.Generator) -> Solution:
         known=known,
         similarity=None if side is None else torch.as_tensor(side.block(rows_x, rows_y)).float(),
         starts=None if start is None else {start.name: start.block(rows_x, rows_y)},
+        refines=refines,
     )
 
 

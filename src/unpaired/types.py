@@ -36,6 +36,41 @@ class Objective(float):
         return Objective, (float(self), self.per_start)
 
 
+TRUSTED = 0.9
+"""Probability from which on a coarse match is trusted."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What may be claimed of a match as a whole, judged without labels; plain values only."""
+
+    level: str
+    """"reliable": single partners can be relied on; "coarse": probably right for groups of rows,
+    not for each; "unreliable": nothing vouches for it."""
+    probability: float
+    """That FOSCTTM is below 0.2."""
+    expected_rank: float
+    """Estimate of FOSCTTM: the share of rows ranked above the true partner; 0.5 = chance."""
+    interval: tuple[float, float]
+    """Where FOSCTTM is to be found in nine of ten cases."""
+    reasons: tuple[str, ...] = ()
+    """Sentences: what speaks for the level, and against a better one."""
+
+    @property
+    def trusted(self) -> bool:
+        """Reliable, or coarse with a probability of 0.9 or more."""
+        return self.level == "reliable" or (self.level == "coarse" and self.probability >= TRUSTED)
+
+    def __str__(self) -> str:
+        """Return one line for a person."""
+        low, high = self.interval
+        line = (
+            f"{self.level}: right for groups of rows with probability {self.probability:.2f}, "
+            f"expected rank of the true partner {self.expected_rank:.2f} ({low:.2f} to {high:.2f})"
+        )
+        return "; ".join([line, *self.reasons])
+
+
 @dataclass(frozen=True, eq=False)
 class Match:
     """Which row of y belongs to each row of x, how sure that is, and how it was found.
@@ -57,10 +92,9 @@ class Match:
     """How well independent starts agree, 0 to 1; NaN when only one start was run."""
     gap: float = float("nan")
     """Dependence above that of random maps, as a share of what was possible; NaN: not measured."""
-    trusted: bool = False
-    """Does the geometry itself vouch for the matching? Judged for one-to-one matchings of 50 rows
-    or more (``unpaired.matching``); False wherever nothing was judged."""
     converged: bool = True
+    verdict: Verdict | None = None
+    """What may be claimed of the match as a whole; None where nothing was judged."""
 
     def __len__(self) -> int:
         """Return the number of rows of x."""
@@ -76,6 +110,11 @@ class Match:
         )
 
     @property
+    def trusted(self) -> bool:
+        """Whether the verdict vouches for the match; False wherever nothing was judged."""
+        return self.verdict is not None and self.verdict.trusted
+
+    @property
     def pairs(self) -> IntArray:
         """The matched rows as a (k, 2) array of (row of x, row of y)."""
         rows = np.flatnonzero(self.partner >= 0)
@@ -85,7 +124,8 @@ class Match:
         """Return a few lines for a person: how many rows matched, how sure, from which start."""
         matched = self.partner >= 0
         n_sure = int((self.confidence[matched] >= 0.9).sum())
-        lines = [
+        lines = [] if self.verdict is None else [f"verdict: {self.verdict}"]
+        lines += [
             f"{int(matched.sum())} of {len(self)} rows of x matched to {self.n_y} rows of y "
             f"({self.relation})",
             f"confidence: median {np.median(self.confidence[matched]):.2f}, {n_sure} rows at 0.9 "
@@ -101,11 +141,6 @@ class Match:
             lines.append(f"agreement between starts: {self.agreement:.2f}")
         if np.isfinite(self.gap):
             lines.append(f"dependence above random maps: {self.gap:.2f}")
-            lines.append(
-                "the geometry vouches for this matching"
-                if self.trusted
-                else "nothing vouches for this matching: check it on a few pairs you know"
-            )
         return "\n".join(lines)
 
     def _columns(self) -> dict[str, NDArray[Any]]:

@@ -47,8 +47,8 @@ def raw_profile(similarity: FloatArray) -> FloatArray:
     ordered.sort(axis=1)
     rest = ordered[:, -2::-1]
     total = np.cumsum(rest, axis=1, dtype=np.float64)
-    counts = np.unique(np.round(np.geomspace(max(2, n / 200), n * 0.9, N_SCALES)).astype(int))
-    counts = counts[counts <= n - 1]
+    counts = np.round(np.geomspace(max(2, n / 200), n * 0.9, N_SCALES)).astype(int)
+    counts = np.minimum(counts, n - 1)  # few rows repeat scales: sides must have equally many
     drop = np.diff(total[:, counts - 1] / counts, axis=1)
     centred = rest - total[:, -1:].astype(np.float32) / (n - 1)
     deviation = np.sqrt((centred**2).mean(axis=1, keepdims=True)) + 1e-12

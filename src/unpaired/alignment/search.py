@@ -107,12 +107,13 @@ def align_softly(
     known: IntArray | None = None,
     similarity: Tensor | None = None,
     starts: Mapping[str, FloatArray] | None = None,
+    refines: bool = True,
 ) -> Solution:
     """Align the rows of x (n_x, d_x) and y (n_y, d_y), with no or few known pairs.
 
     ``similarity`` (n_x, n_y) is standardised side information that joins the profiles. ``starts``
     are plans (n_x, n_y) tried beside the profiles: one is used if it reaches the largest
-    dependence. Cost O(n^2 (d + log n)).
+    dependence. Without ``refines`` the alignment is not refined. Cost O(n^2 (d + log n)).
     """
     pairs = make_pairs(known, len(x), len(y), x.device)
     views = {name: fit_view(name, x, y, rng) for name in VIEWS}
@@ -143,12 +144,14 @@ def align_softly(
         plan = profile_plan(clues, pairs)
     parts, dependence = critic(plan, last)
     scores = _sampled_scores(critic, parts, found.rows)
-    agreement = found.agreement(scores, SEARCH) if scores.numel() else 1.0
+    agreement = found.agreement(scores, SEARCH) if scores.numel() else float("nan")
     kind, notes = ("known pairs" if len(pairs.known) else "profiles"), []
     smooth_by: tuple[int, ...] = ()
     n_nearest = -(-len(y) // HUB_SHARE)
-    refined = refine(x, y, pairs, place_free(critic, parts), rng)
-    if refined.accepted:
+    confirmed = float("nan")
+    refined = refine(x, y, pairs, place_free(critic, parts), rng) if refines else None
+    if refined is not None and refined.accepted:
+        confirmed = refined.confirmed
         kind, read, parts, n_nearest = "refined", [refined.view], refined.parts, N_NEAREST
         notes.append(
             "Refinement on random samples was kept: its runs end at one answer, and "
@@ -163,9 +166,9 @@ def align_softly(
     }
     return Solution(
         build_space(read, parts, n_nearest=n_nearest, smooth_by=smooth_by),
-        Evidence(reached, agreement, found.winner.gap),
+        Evidence(reached, agreement, found.winner.gap, confirmed),
         kind,
-        certainty=agreement if found.winner.gap > 0 else 0.0,
+        certainty=1.0,
         temperature=READ_TEMPERATURES[kind],
         history=history,
         notes=notes,

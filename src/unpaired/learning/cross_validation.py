@@ -174,6 +174,26 @@ def placing_errors(views: Sequence[View], held: HeldOut, solve: Solve) -> Tensor
     return torch.cat(errors)
 
 
+def held_out_ranks(
+    views: Sequence[View], pairs: Pairs, solve: Solve, rng: np.random.Generator
+) -> tuple[float, ...]:
+    """The share of rows above each held-out partner, mean of both ways: FOSCTTM, pair by pair.
+
+    Empty where there are too few pairs to tell.
+    """
+    held = hold_out(pairs, rng)
+    ranks: list[float] = []
+    for scores, known in [] if held is None else _held_scores(views, held, solve):
+        k = len(known)
+        truth = scores[:k, :k].diagonal()
+        above = (
+            (scores[:k] > truth[:, None]).float().mean(1),
+            (scores[:, :k] > truth).float().mean(0),
+        )
+        ranks += ((above[0] + above[1]) / 2.0).tolist()
+    return tuple(ranks)
+
+
 def _held_scores(views: Sequence[View], held: HeldOut, solve: Solve) -> list[tuple[Tensor, Tensor]]:
     """Scores of held-out pairs' rows and decoys, pairs first, by maps from the other parts."""
     moments = [[moments_of(view, *pairs) for view in views] for pairs in held.parts]

@@ -29,11 +29,12 @@ from unpaired.learning.cross_validation import (
     choose_ridge,
     choose_temperature,
     choose_values,
+    held_out_ranks,
 )
 from unpaired.learning.towers import TowerConfig, train_towers
 from unpaired.math.canonical import LEAST_RIDGE, Maps, Moments, canonical_maps
 from unpaired.plans.plan import Plan
-from unpaired.spaces.solution import Evidence, Solution
+from unpaired.spaces.solution import Evidence, Replication, Solution
 from unpaired.spaces.space import Part, build_space
 from unpaired.types import IntArray
 from unpaired.views.features import Features, fit_features
@@ -205,6 +206,7 @@ def learn(
     if not config.keeps_ridge:
         ridge *= choose_ridge(views, pairs, lambda f: solver(f * config.ridge), rng)
     heat = choose_temperature(views, pairs, solver(ridge), rng)
+    ranks = held_out_ranks(views, pairs, solver(ridge), rng)
     ridges = (config.linear_ridge, 0.0)
     closed = CanonicalCritic(views, pairs, config.trust, config.width, ridges, even=False)
     critic = LearnedCritic(closed, config, seed, note)
@@ -226,7 +228,7 @@ def learn(
     dependence = [entry["dependence"] for entry in history if "dependence" in entry][-1]
     solution = Solution(
         build_space(views, parts, n_nearest=config.n_nearest),
-        Evidence({"known pairs": dependence}),
+        Evidence({"known pairs": dependence}, replication=Replication(held_out=ranks)),
         "known pairs",
         certainty=1.0,
         temperature=UNSURE if heat is None else heat,

@@ -11,6 +11,7 @@ import hashlib
 import json
 import math
 import os
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Self
 
@@ -23,7 +24,7 @@ from unpaired import __version__
 from unpaired._checks import check_columns, check_view, column_names
 from unpaired._files import whole_folder
 from unpaired.errors import DataError
-from unpaired.types import Match, Objective
+from unpaired.types import Match, Objective, Verdict
 
 ARRAYS, CONFIG = "arrays.safetensors", "config.json"
 FORMAT = 2
@@ -125,8 +126,8 @@ class SavedEstimator(BaseEstimator):  # type: ignore[misc]
                     "relation": match.relation,
                     "agreement": match.agreement,
                     "gap": match.gap,
-                    "trusted": match.trusted,
                     "converged": match.converged,
+                    "verdict": None if match.verdict is None else asdict(match.verdict),
                 },
                 "arrays_sha256": hashlib.sha256(data).hexdigest(),
             }
@@ -142,6 +143,9 @@ class SavedEstimator(BaseEstimator):  # type: ignore[misc]
         estimator = cls(**{k: _tuples(v) for k, v in config["params"].items()})
         facts = dict(config["match"])
         objective = Objective(facts.pop("objective"), facts.pop("per_start"))
+        verdict = facts.pop("verdict")
+        if verdict is not None:
+            facts["verdict"] = Verdict(**{k: _tuples(v) for k, v in verdict.items()})
         per_row: dict[str, Any] = {name: arrays.pop(f"match.{name}") for name in MATCH_ARRAYS}
         estimator.match_ = Match(objective=objective, **per_row, **facts)
         estimator.columns_ = {

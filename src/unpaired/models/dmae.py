@@ -33,6 +33,8 @@ from unpaired.problem.problem import MANY_TO_ONE, ONE_TO_ONE, RELATIONS, check_p
 from unpaired.spaces.readout import Reading, numbered, read_scores, to_match
 from unpaired.spaces.solution import Solution
 from unpaired.spaces.space import Space
+from unpaired.trust.evidence import shape_of
+from unpaired.trust.verdict import judge
 from unpaired.types import FloatArray, IntArray, Match
 
 FEW_ROWS = 64
@@ -328,12 +330,16 @@ class DMAE(SavedEstimator):
             runner_up[free[0]] = numbered(reading.runner_up, free[1])
             confidence[free[0]], margin[free[0]] = reading.confidence, reading.margin
         first = known[np.unique(known[:, 0], return_index=True)[1]]
+        verdict = None
+        if self.relation == ONE_TO_ONE:
+            verdict = judge(solution, shape_of(check_problem(x, y)))
         found = to_match(
             Reading(partner, runner_up, margin, confidence),
             solution.evidence,
             len(y),
             known=first,
             relation=self.relation,
+            verdict=verdict,
         )
         if named is None:
             return found

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy.special import softmax
 
+from unpaired.math.copies import copies_of
 from unpaired.math.neighbours import build_cells, search_cells, top_k
 from unpaired.plans.assignment import assign, assign_sparse, complete
 from unpaired.plans.plan import DENSE_ENTRIES
 from unpaired.problem.problem import MANY_TO_ONE, ONE_TO_ONE, Problem
 from unpaired.spaces.solution import Evidence, Solution
 from unpaired.trust.false_discovery import fit_chooser
-from unpaired.types import FloatArray, IntArray, Match, Objective
+from unpaired.types import FloatArray, IntArray, Match, Objective, Verdict
+
+Claim = Callable[[FloatArray], FloatArray]
+"""From the shares that rows give their partners to the probability that these are right."""
 
 N_CANDIDATES = 20
 """Partners considered for each row where there are too many for all."""
@@ -51,7 +56,7 @@ def to_match(
     known: IntArray | None = None,
     relation: str = ONE_TO_ONE,
     leave_out: bool = False,
-    trusted: bool = False,
+    verdict: Verdict | None = None,
     converged: bool = True,
 ) -> Match:
     """The Match of a reading: the one place where a Match is made.
@@ -75,29 +80,39 @@ def to_match(
         relation=relation,
         agreement=evidence.agreement,
         gap=evidence.gap,
-        trusted=trusted,
         converged=converged,
+        verdict=verdict,
     )
 
 
-def read_match(problem: Problem, solution: Solution, *, trusted: bool) -> Match:
+def read_match(
+    problem: Problem,
+    solution: Solution,
+    verdict: Verdict | None = None,
+    claim: Claim | None = None,
+) -> Match:
     """The Match of a one-to-one problem that a solution's space gives.
 
-    Rows of weight 0 take no part: they are given what the others leave over.
+    Rows of weight 0 take no part: they are given what the others leave over. ``claim`` makes
+    probabilities of the rows' confidence. A row that has copies, or whose partner has, is right
+    only as often as one of so many.
     """
     counted = problem.counted
     whole = all(len(c) == len(s) for c, s in zip(counted, (problem.x, problem.y), strict=True))
     inner = problem if whole else problem.restrict(*counted)
     reading = read_evident(inner, solution) if solution.evident else read_scores(inner, solution)
+    if claim is not None:
+        reading = replace(reading, confidence=claim(reading.confidence))
     if not whole:
         reading = _with_rest(reading, problem, solution, counted)
+    copies = copies_of(problem.x)[1], copies_of(problem.y)[1][np.maximum(reading.partner, 0)]
     return to_match(
-        reading,
+        replace(reading, confidence=reading.confidence / np.maximum(*copies)),
         solution.evidence,
         len(problem.y),
         known=problem.known,
         leave_out=problem.leave_out,
-        trusted=trusted,
+        verdict=verdict,
     )
 
 

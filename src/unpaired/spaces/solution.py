@@ -8,6 +8,18 @@ from unpaired.spaces.space import Space
 
 
 @dataclass(frozen=True)
+class Replication:
+    """How far two fits on disjoint halves of the rows say the same; NaN where none were made."""
+
+    single: float = float("nan")
+    """Share of rows for which both name the same partner, beyond chance (Cohen's kappa)."""
+    ranks: float = float("nan")
+    """1 - 2 x mean relative rank of one's best partner under the other; 0 = unrelated."""
+    held_out: tuple[float, ...] = ()
+    """Relative rank of each known partner under the fit that did not know it, 0 to 1."""
+
+
+@dataclass(frozen=True)
 class Evidence:
     """What speaks for a solution, label-free."""
 
@@ -17,6 +29,9 @@ class Evidence:
     """How well independent starts agree, 0 to 1; NaN when only one was looked at."""
     gap: float = float("nan")
     """Dependence above that of random maps, as a share of what was possible; NaN: not measured."""
+    confirmed: float = float("nan")
+    """Share of rows whose mutual partner refinement finds again without them; NaN: not kept."""
+    replication: Replication = Replication()
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,117 @@
+"""Is the verdict right? Evidence and truth of many runs, and the calibration that follows.
+
+``python -m benchmarks.trust collect`` appends one line per run to the file of results (runs that
+are there are not run again); ``fit`` prints the coefficients for ``trust/calibration.py``;
+``judge`` prints how good the verdict is, leaving one source out at a time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import time
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.trust_fit import case_of, fit, leave_sources_out, report
+from benchmarks.trust_runs import Run, draw, runs
+from unpaired.evaluation.retrieval import foscttm
+from unpaired.matching import solve
+from unpaired.problem.problem import check_problem
+from unpaired.spaces.readout import read_match
+from unpaired.trust.evidence import shape_of
+
+RESULTS = Path(__file__).parent / "results" / "trust.csv"
+N_BINS = 20
+"""Bins of the shares from which confidence is made."""
+
+
+def measure(run: Run) -> dict[str, object]:
+    """The evidence and the truth of a run."""
+    drawn = draw(run)
+    problem = check_problem(drawn.x, drawn.y, drawn.pairs)
+    begin = time.process_time()
+    found = solve(problem, run.seed)
+    seconds = time.process_time() - begin
+    evidence, shape = found.solution.evidence, shape_of(problem)
+    truth = 0.5 if drawn.test is None else foscttm(found.score_matrix(*drawn.test))
+    raw = read_match(problem, replace(found.solution, certainty=1.0))
+    free = np.setdiff1d(np.arange(len(drawn.x)), problem.known[:, 0])
+    share, right = raw.confidence[free], (raw.partner == drawn.truth)[free]
+    place = np.minimum((share * N_BINS).astype(int), N_BINS - 1)
+    bins = [[int((place == b).sum()), int(right[place == b].sum())] for b in range(N_BINS)]
+    held = evidence.replication.held_out
+    return {
+        "key": run.key,
+        "kind": run.kind,
+        "source": run.source,
+        "name": run.name,
+        "n": shape.n,
+        "pairs": run.n_pairs,
+        "way": found.solution.kind,
+        "single": evidence.replication.single,
+        "ranks": evidence.replication.ranks,
+        "agreement": evidence.agreement,
+        "gap": evidence.gap,
+        "confirmed": evidence.confirmed,
+        "rank": shape.rank,
+        "repeats": shape.repeats,
+        "held_out": json.dumps([round(rank, 4) for rank in held]),
+        "foscttm": truth,
+        "right": float(right.mean()),
+        "bins": json.dumps(bins),
+        "seconds": round(seconds, 2),
+    }
+
+
+def collect(minutes: float) -> None:
+    """Run what has not been run, one line each, until the time is over."""
+    done = {row["key"] for row in read()}
+    end = time.monotonic() + 60 * minutes
+    RESULTS.parent.mkdir(exist_ok=True)
+    for run in runs():
+        if run.key in done:
+            continue
+        if time.monotonic() > end:
+            break
+        row = measure(run)
+        new = not RESULTS.exists()
+        with RESULTS.open("a", newline="", encoding="utf-8") as handle:
+            writer = csv.DictWriter(handle, list(row))
+            if new:
+                writer.writeheader()
+            writer.writerow(row)
+
+
+def read() -> list[dict[str, str]]:
+    """The runs that were collected."""
+    if not RESULTS.exists():
+        return []
+    with RESULTS.open(newline="", encoding="utf-8") as handle:
+        return list(csv.DictReader(handle))
+
+
+def main() -> None:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("task", choices=["collect", "fit", "judge"])
+    parser.add_argument("--minutes", type=float, default=60.0)
+    options = parser.parse_args()
+    if options.task == "collect":
+        collect(options.minutes)
+        return
+    cases = [case_of(row) for row in read()]
+    if options.task == "fit":
+        made = f"{date.today()}, python -m benchmarks.trust fit, {len(cases)} runs"
+        print(fit(cases, made))
+        return
+    for name, figure in report(leave_sources_out(cases)):
+        print(f"| {name} | {figure} |")
+
+
+if __name__ == "__main__":
+    main()

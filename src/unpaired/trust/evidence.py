@@ -1,0 +1,142 @@
+"""What speaks for a solution without a single label; each measure a small function.
+
+The strongest is replication: two maps fitted from scratch on disjoint halves of the rows of x name
+the same single partners only where there are partners to be found. Wrong but coarse alignments
+repeat their bias in ranks, so ranks alone prove little; single partners are not repeated by bias.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+
+from unpaired.math.copies import copies_of, first_copies
+from unpaired.math.neighbours import top_k
+from unpaired.problem.problem import Problem
+from unpaired.spaces.solution import Replication, Solution
+from unpaired.spaces.space import Space
+from unpaired.types import FloatArray, IntArray
+
+MOST_HALF = 1000
+"""Rows of x in each half, at most."""
+MOST_OTHER = 4000
+"""Rows of y that both halves are fitted against, at most."""
+N_JUDGED = 500
+"""Rows of x whose partners are compared, at most."""
+LEAST_HALF = 8
+"""Rows without which a half cannot be fitted."""
+
+Fit = Callable[[Problem, np.random.Generator], Solution]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What the rows alone tell of how much can be known."""
+
+    n: int
+    """Rows of the smaller side."""
+    rank: float
+    """Effective rank of the side that has less of it."""
+    repeats: float
+    """Share of rows that occur before, on the side with more of them."""
+
+
+def replicate(
+    problem: Problem, solution: Solution, fit: Fit, rng: np.random.Generator
+) -> Replication:
+    """How well two fits on halves of the rows of x repeat each other.
+
+    Each half brings its own known pairs, so the other half's are held out from it. Where y has many
+    rows, those that the solution names for the halves are among the ones taken: that tells the fits
+    which rows of y take part, not which belongs to which.
+    """
+    problem = replace(problem, start=None)  # both fits would repeat what they were given
+    order = rng.permutation(len(problem.x))
+    half = min(MOST_HALF, len(order) // 2)
+    if half < LEAST_HALF or len(problem.y) < LEAST_HALF:
+        return Replication()
+    halves = np.sort(order[:half]), np.sort(order[half : 2 * half])
+    rows_y = _others(problem, solution, np.concatenate(halves), rng)
+    spaces = [fit(problem.restrict(rows, rows_y), rng).space for rows in halves]
+    judged = np.sort(rng.permutation(order[: 2 * half])[:N_JUDGED])
+    group = copies_of(problem.y[rows_y])[0]
+    first, second = (score_rows(space, problem.x[judged], problem.y[rows_y]) for space in spaces)
+    single, ranks = repeated_partners(first, second, group)
+    held: list[float] = []
+    place = np.full(len(problem.y), -1)
+    place[rows_y] = np.arange(len(rows_y))
+    for space, unseen in ((spaces[0], halves[1]), (spaces[1], halves[0])):
+        known = problem.known[np.isin(problem.known[:, 0], unseen)]
+        if len(known):
+            scores = score_rows(space, problem.x[known[:, 0]], problem.y[rows_y])
+            held += relative_ranks(scores, place[known[:, 1]]).tolist()
+    return Replication(single, ranks, tuple(held))
+
+
+def repeated_partners(
+    scores: FloatArray, others: FloatArray, group: IntArray | None = None
+) -> tuple[float, float]:
+    """How often the best columns of both scores are the same, and how well ranks agree.
+
+    The first is Cohen's kappa: 1 = always, 0 = as often as by chance, given how often each column
+    is named at all (a few may be near every row). ``group`` numbers columns that are copies of each
+    other alike: naming any of them is the same.
+    """
+    group = np.arange(scores.shape[1]) if group is None else group
+    best, other = scores.argmax(1), others.argmax(1)
+    same = float((group[best] == group[other]).mean())
+    named = [np.bincount(group[b], minlength=group.max() + 1) / len(b) for b in (best, other)]
+    chance = float(named[0] @ named[1])
+    single = (same - chance) / (1.0 - chance) if chance < 1.0 else 0.0
+    ranks = [relative_ranks(others, best).mean(), relative_ranks(scores, other).mean()]
+    return single, 1.0 - 2.0 * float(np.mean(ranks))
+
+
+def relative_ranks(scores: FloatArray, column: IntArray) -> FloatArray:
+    """The share of other columns that score above each row's column; ties count half."""
+    own = scores[np.arange(len(scores)), column][:, None]
+    above = (scores > own).sum(1) + ((scores == own).sum(1) - 1) / 2.0
+    return np.asarray(above / max(scores.shape[1] - 1, 1))
+
+
+def effective_rank(rows: FloatArray) -> float:
+    """The number of directions that equal variances would fill: (sum v)^2 / sum v^2."""
+    centred = np.asarray(rows, dtype=np.float64)[:MOST_HALF]
+    centred = centred - centred.mean(axis=0)
+    gram = centred @ centred.T if len(centred) < centred.shape[1] else centred.T @ centred
+    return float(np.trace(gram) ** 2 / max(float(np.square(gram).sum()), 1e-300))
+
+
+def shape_of(problem: Problem) -> Shape:
+    """What the rows of both sides alone tell of how much can be known."""
+    sides = problem.x, problem.y
+    repeats = [1.0 - len(first_copies(side)) / len(side) for side in sides]
+    return Shape(min(map(len, sides)), min(map(effective_rank, sides)), max(repeats))
+
+
+def score_rows(space: Space, x: FloatArray, y: FloatArray) -> FloatArray:
+    """The scores of all pairs of some rows, (n_x, n_y)."""
+    left, right = _placed(space, x, y)
+    return np.asarray(left @ right.T)
+
+
+def _placed(space: Space, *sides: FloatArray) -> list[FloatArray]:
+    tensors = [torch.as_tensor(rows, dtype=torch.float32) for rows in sides]
+    return [space.place(rows, side).numpy() for side, rows in enumerate(tensors)]
+
+
+def _others(
+    problem: Problem, solution: Solution, rows_x: IntArray, rng: np.random.Generator
+) -> IntArray:
+    """The rows of y that both halves are fitted against, sorted."""
+    n_y = len(problem.y)
+    if n_y <= MOST_OTHER:
+        return np.arange(n_y)
+    left, right = _placed(solution.space, problem.x[rows_x], problem.y)
+    best = top_k(left, right, 1, metric="inner")[0][:, 0]
+    needed = np.union1d(best, problem.known[np.isin(problem.known[:, 0], rows_x), 1])
+    rest = rng.permutation(np.setdiff1d(np.arange(n_y), needed))
+    return np.sort(np.concatenate([needed, rest[: max(0, MOST_OTHER - len(needed))]]))

@@ -1,0 +1,181 @@
+import json
+from dataclasses import asdict, replace
+
+import numpy as np
+import pytest
+
+import unpaired
+from unpaired.spaces.solution import Evidence, Replication, Solution
+from unpaired.trust.calibration import CALIBRATION
+from unpaired.trust.evidence import Shape
+from unpaired.trust.verdict import claims, features, judge, log_odds, with_held_out
+from unpaired.types import Verdict
+
+NOTHING = Evidence({}, 0.0, 0.0, 0.0, Replication(0.0, 0.0))
+SHAPE = Shape(300, 20.0, 0.0)
+
+
+def solution(evidence, kind="profiles"):
+    return Solution(None, evidence, kind)
+
+
+REGIMES = pytest.mark.parametrize("regime", [CALIBRATION.alone, CALIBRATION.helped])
+
+
+@REGIMES
+def test_more_evidence_never_lowers_the_odds(regime):
+    more = {
+        "ranks": (replace(NOTHING, replication=Replication(0.0, 0.4)), SHAPE),
+        "agreement": (replace(NOTHING, agreement=0.9), SHAPE),
+        "gap": (replace(NOTHING, gap=0.4), SHAPE),
+        "rows": (NOTHING, replace(SHAPE, n=400)),
+        "placed": (replace(NOTHING, replication=Replication(0.0, 0.0, (0.0, 0.1) * 20)), SHAPE),
+        "ranks and placed": (
+            replace(NOTHING, replication=Replication(0.0, 0.4, (0.0, 0.1) * 20)),
+            SHAPE,
+        ),
+    }
+    assert set(regime.weights) <= set(more)
+    for name, weight in regime.weights.items():
+        assert weight >= 0
+        assert features(*more[name])[name] > features(NOTHING, SHAPE)[name]
+        assert log_odds(*more[name], regime) >= log_odds(NOTHING, SHAPE, regime)
+
+
+@REGIMES
+def test_expected_rank_falls_and_stays_inside_its_interval(regime):
+    assert (np.diff(regime.knots) > 0).all()
+    for values in (regime.rank, regime.low, regime.high):
+        assert (np.diff(values) <= 1e-9).all()
+    for low, rank, high in zip(regime.low, regime.rank, regime.high, strict=True):
+        assert low <= rank <= high
+
+
+def test_without_evidence_nothing_is_claimed():
+    for evidence in (NOTHING, Evidence({})):
+        verdict = judge(solution(evidence), SHAPE)
+        assert verdict.level == "unreliable"
+        assert not verdict.trusted
+        share = claims(solution(evidence), verdict)(np.array([0.3, 0.85]))
+        assert share.max() < 0.1
+
+
+def test_repeated_single_partners_are_reliable():
+    found = replace(NOTHING, gap=0.8, replication=Replication(0.97, 0.99))
+    verdict = judge(solution(found, "evident"), SHAPE)
+    assert verdict.level == "reliable"
+    assert verdict.trusted
+    assert verdict.expected_rank < 0.05
+    assert "97%" in " ".join(verdict.reasons)
+    share = claims(solution(found, "evident"), verdict)(np.array([1.0]))
+    assert share == pytest.approx(0.97 * verdict.probability)
+
+
+def test_held_out_pairs_decide():
+    nan = float("nan")
+    near, far = tuple(np.linspace(0.0, 0.1, 40)), tuple(np.linspace(0.0, 1.0, 40))
+    fine = judge(solution(Evidence({}, replication=Replication(nan, nan, near))), SHAPE)
+    poor = judge(solution(Evidence({}, replication=Replication(nan, nan, far))), SHAPE)
+    assert (fine.level, fine.trusted) == ("coarse", True)
+    assert poor.level == "unreliable"
+    assert poor.probability < 0.01 < 0.99 < fine.probability
+    assert "40 known pairs" in fine.reasons[0]
+    assert fine.interval[0] <= np.mean(near) <= fine.interval[1]
+    halves = [
+        judge(solution(replace(NOTHING, replication=Replication(0.0, 0.5, ranks))), SHAPE)
+        for ranks in (near, far)
+    ]
+    assert halves[0].trusted
+    assert halves[1].level == "unreliable"  # however well the halves agree
+
+
+def test_halves_that_repeat_a_soft_answer_prove_nothing():
+    found = replace(NOTHING, replication=Replication(0.9, 0.9))
+    assert judge(solution(found), replace(SHAPE, rank=1.1)).level == "unreliable"
+    assert judge(solution(replace(found, confirmed=0.95)), SHAPE).level == "reliable"
+
+
+def test_held_out_pairs_weigh_by_their_number():
+    few, many = (with_held_out((0.1,) * k) for k in (4, 400))
+    assert 0.1 < many[0] < few[0] < 0.3
+    assert many[1] < few[1] < 0.2
+
+
+@pytest.mark.parametrize(
+    ("evidence", "shape", "words"),
+    [
+        (replace(NOTHING, agreement=0.2), SHAPE, "starts disagree"),
+        (replace(NOTHING, gap=0.01), SHAPE, "hardly better than unrelated data"),
+        (NOTHING, SHAPE, "two fits on halves of the rows name other partners"),
+        (NOTHING, replace(SHAPE, n=60), "few rows (60)"),
+        (NOTHING, replace(SHAPE, repeats=0.5), "many repeated rows (50%)"),
+        (NOTHING, replace(SHAPE, rank=1.2), "few directions"),
+    ],
+)
+def test_reasons_are_told_in_words(evidence, shape, words):
+    good = Evidence({}, 0.9, 0.9, 0.9, Replication(0.9, 0.9))
+    assert words in "; ".join(judge(solution(evidence), shape).reasons)
+    assert words not in "; ".join(judge(solution(good, "evident"), SHAPE).reasons)
+
+
+def test_a_coarse_verdict_is_trusted_from_nine_tenths_on():
+    verdict = Verdict("coarse", 0.9, 0.1, (0.0, 0.2))
+    assert verdict.trusted
+    assert not replace(verdict, probability=0.89).trusted
+    assert not replace(verdict, level="unreliable").trusted
+    assert "coarse" in str(verdict)
+    assert json.loads(json.dumps(asdict(verdict)))["interval"] == [0.0, 0.2]
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "clusters", "student", "duplicates"])
+def test_noise_is_not_trusted(kind, rng):
+    def side():
+        if kind == "clusters":
+            return 4 * rng.standard_normal((5, 12))[rng.integers(5, size=70)] + rng.standard_normal(
+                (70, 12)
+            )
+        if kind == "student":
+            return rng.standard_t(2, (70, 12))
+        if kind == "duplicates":
+            return rng.standard_normal((20, 12))[rng.integers(20, size=70)]
+        return rng.standard_normal((70, 300))
+
+    found = unpaired.match(side(), side())
+    assert found.verdict.level == "unreliable"
+    assert not found.trusted
+    assert found.summary().startswith("verdict: unreliable")
+    assert (found.confidence >= 0.5).mean() == 0
+
+
+def test_repeated_rows_cost_the_others_little_and_claim_little(rng):
+    n, d = 300, 20
+    x = rng.standard_normal((n, d))
+    y = x @ np.linalg.qr(rng.standard_normal((d, d)))[0] + 0.1 * rng.standard_normal((n, d))
+    y[:30] = 0.0
+    found = unpaired.match(x, y)
+    rest = np.arange(30, n)
+    assert (found.partner[rest] == rest).mean() > 0.95
+    assert found.verdict.level == "reliable"
+    assert found.confidence[rest].mean() > 0.8
+    assert found.confidence[found.partner < 30].max() <= 1 / 30
+    kept = unpaired.match(x, y, leave_out=True)
+    assert (kept.partner[:30] == -1).mean() > 0.9
+
+
+def test_few_rows_are_told(rng):
+    x = rng.standard_normal((20, 4))
+    found = unpaired.match(x, x[rng.permutation(20)])
+    assert found.verdict.level == "unreliable"
+    assert "few rows (20)" in found.verdict.reasons
+
+
+def test_a_verdict_is_saved_with_the_model(rng, tmp_path):
+    x = rng.standard_normal((80, 6))
+    y = x @ rng.standard_normal((6, 5)) + 0.1 * rng.standard_normal((80, 5))
+    pairs = np.column_stack([np.arange(40)] * 2)
+    model = unpaired.DMAE(n_epochs=0, n_rounds=1, random_state=0).fit(x, y, pairs=pairs)
+    assert model.match_.verdict.trusted
+    assert "40 known pairs" in model.match_.verdict.reasons[0]
+    model.save(tmp_path / "model")
+    again = unpaired.load(tmp_path / "model")
+    assert again.match_.verdict == model.match_.verdict
