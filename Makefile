@@ -20,7 +20,7 @@ DOCS_DEPS := .venv/.installed-docs
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check format bench docs clean
+.PHONY: help demo test test-fast mutants check format bench docs clean
 
 help: ## list these targets
 	@echo "usage: make <target>"
@@ -33,6 +33,13 @@ demo: $(RUNTIME) ## name photos without labels, and write demo-report/report.htm
 test: $(DEV) ## run all tests and doctests on two cores
 	@echo "running the tests"
 	@$(ONE_THREAD) $(BIN)/python -m pytest -n 2 -q $(PYTEST_FLAGS)
+
+test-fast: $(DEV) ## run the quick tests of the trunk, under a minute
+	@$(ONE_THREAD) $(BIN)/python -m pytest -n 2 -q $(PYTEST_FLAGS) tests/test_architecture.py \
+		tests/math tests/views tests/plans tests/problem tests/spaces
+
+mutants: $(DEV) ## sabotage the code, one small change at a time, and list what no test notices
+	@$(ONE_THREAD) $(BIN)/python scripts/mutants.py
 
 check: $(DEV) ## lint, check the formatting and the types; changes nothing
 	@echo "ruff check"

@@ -12,13 +12,13 @@ import argparse
 
 import numpy as np
 import torch
-from unpaired.alignment.self_learning import csls
-from unpaired.matching.views import unit_rows
 
 from benchmarks import problems
 from unpaired.bench.tables import mean_and_spread
+from unpaired.evaluation.hubness import csls_scores
 from unpaired.evaluation.retrieval import foscttm
 from unpaired.math.eigen import canonical_maps
+from unpaired.naming.smooth_space import unit_rows
 
 
 def maps(x, y) -> dict[str, tuple[np.ndarray, np.ndarray]]:
@@ -57,7 +57,7 @@ def main() -> None:
             for name, (map_x, map_y) in maps(x, y).items():
                 scores = unit_rows(test_x @ map_x) @ unit_rows(test_y @ map_y).T
                 results.setdefault(name, []).append(foscttm(scores))
-                results.setdefault(f"{name}, CSLS", []).append(foscttm(csls(scores, 67)))
+                results.setdefault(f"{name}, CSLS", []).append(foscttm(csls_scores(scores, 67)))
         best = min(results, key=lambda name: np.mean(results[name]))
         for name, values in results.items():
             mark = "  <- best" if name == best else ""

@@ -24,21 +24,19 @@ from pathlib import Path
 import numpy as np
 import torch
 from torch.nn.functional import cross_entropy, normalize
-from unpaired.alignment.self_learning import csls
-from unpaired.matching.views import unit_rows
-from unpaired.models.presets import PRESETS, learner_config
-from unpaired.training.closed_form import ClosedFormConfig
 
 import unpaired
 from benchmarks import problems
 from unpaired._random import derive_seed
 from unpaired.bench.outcome import read_outs
 from unpaired.bench.tables import mean_and_spread
+from unpaired.evaluation.hubness import csls_scores
 from unpaired.evaluation.retrieval import foscttm
-from unpaired.learning.learner import TOWER_LATENT
+from unpaired.learning.learner import LearnerConfig
 from unpaired.learning.towers import TowerConfig, train_towers
 from unpaired.matching import align
 from unpaired.math.eigen import canonical_maps
+from unpaired.naming.smooth_space import unit_rows
 from unpaired.nets.residual import ResidualTower
 
 PARTS = ("retrieval", "single", "halves", "cells", "cost")
@@ -150,11 +148,11 @@ def cells(seed: int) -> Iterator[Record]:
         penalty = strength * np.trace(gram) / len(gram) * np.eye(len(gram))
         linear = np.linalg.solve(gram + penalty, x.T @ y)
         mapped = unit_rows((test_x - problem.x.mean(0)) @ linear)
-        return csls(mapped @ unit_rows(test_y - problem.y.mean(0)).T, 10)
+        return csls_scores(mapped @ unit_rows(test_y - problem.y.mean(0)).T)
 
     def cca(strength: float) -> np.ndarray:
         ridges = {"ridge_x": strength, "ridge_y": strength}
-        return csls(cca_scores(problem.x, problem.y, pairs, test_x, test_y, **ridges), 10)
+        return csls_scores(cca_scores(problem.x, problem.y, pairs, test_x, test_y, **ridges))
 
     def dmae() -> np.ndarray:
         model = unpaired.DMAE(random_state=seed).fit(problem.x, problem.y, pairs)
@@ -178,7 +176,7 @@ def epochs(seed: int, n_epochs: int = 3) -> Iterator[Record]:
     InfoNCE is the plain loop: towers, a symmetric softmax, Adam; no noise, mask or mean of weights.
     """
     rng = np.random.default_rng(seed)
-    n, width, latent = 30_000, ClosedFormConfig().max_rank, TOWER_LATENT
+    n, width, latent = 30_000, LearnerConfig().max_rank, LearnerConfig().tower_latent
     x, y = (torch.as_tensor(rng.normal(size=(n, width)), dtype=torch.float32) for _ in "xy")
     pairs = torch.arange(n)[:, None].repeat(1, 2)
     start = torch.linalg.qr(torch.randn(width, latent)).Q
@@ -187,8 +185,7 @@ def epochs(seed: int, n_epochs: int = 3) -> Iterator[Record]:
     def ours() -> None:
         spread = torch.ones(width)
         one = replace(config, n_epochs=1)
-        objective = learner_config("smi", PRESETS["default"]).objective
-        train_towers(x, y, pairs, (start, start), (spread, spread), one, objective)
+        train_towers(x, y, pairs, (start, start), (spread, spread), one)
 
     def plain() -> None:
         towers = [ResidualTower(start, config.hidden) for _ in "xy"]

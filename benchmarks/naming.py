@@ -1,11 +1,10 @@
-"""Naming photos by their class vectors: CIFAR-10 with none, few and all labels, and with pools.
+"""Naming photos by their class vectors: CIFAR-10 with none, few and all labels.
 
     python -m benchmarks.naming               all settings, 5 seeds
     python -m benchmarks.naming --settings none one --seeds 3
 
 Fitted on training features, scored on the 10,000 test images. Every seed fits a random 80% of the
-training rows, so that the spread is one of fresh fits. "pools" adds Flickr8k: half of the images,
-and the mean captions of the other half. Writes naming.csv into --out.
+training rows, so that the spread is one of fresh fits. Writes naming.csv into --out.
 """
 
 from __future__ import annotations
@@ -16,16 +15,15 @@ import time
 from pathlib import Path
 
 import numpy as np
-from unpaired.matching.pools import pool_anchors
 
-from benchmarks.problems import DATA, flickr8k
+from benchmarks.problems import DATA
 from unpaired.bench.tables import mean_and_spread
 from unpaired.demo import name_by_kmeans
 from unpaired.evaluation.classifier import oracle_accuracy
 from unpaired.naming.names import group_rows, name_classes
 
-SETTINGS = {"none": 0, "one": 1, "five": 5, "20%": 0.2, "10:1 one": 1, "all": 1.0, "pools": 0}
-BARS = {"none": 0.5, "pools": 0.62, "one": 0.79, "five": 0.82, "20%": 0.88, "all": 0.895}
+SETTINGS = {"none": 0, "one": 1, "five": 5, "20%": 0.2, "10:1 one": 1, "all": 1.0}
+BARS = {"none": 0.5, "one": 0.79, "five": 0.82, "20%": 0.88, "all": 0.895}
 BARS["10:1 one"] = 0.65
 
 
@@ -79,10 +77,6 @@ def run(setting: str, seed: int, data: dict[str, np.ndarray], groups: dict) -> d
     key = (seed, setting if setting in ("10:1 one", "all") else "80%")
     if key not in groups:
         groups[key] = group_rows(x, 10, np.random.default_rng([seed, 13]))
-    anchors = None
-    if setting == "pools":
-        drawn = flickr8k(rng)
-        anchors = pool_anchors(x, data["sentence"], (drawn.x, drawn.y), rng)
     amount = SETTINGS[setting]
     labels = some_labels(t, amount, rng) if amount else None
     named = name_classes(
@@ -90,7 +84,6 @@ def run(setting: str, seed: int, data: dict[str, np.ndarray], groups: dict) -> d
         [data["glove"], data["sentence"]],
         labels=labels,
         rng=rng,
-        anchors=anchors,
         grouping=groups[key],
     )
     seconds = time.perf_counter() - begin
@@ -100,8 +93,6 @@ def run(setting: str, seed: int, data: dict[str, np.ndarray], groups: dict) -> d
         "oracle": oracle_accuracy(predicted, data["test label"], 10),
         "seconds": seconds,
     }
-    if setting == "pools":
-        found["pools used"] = float(named.notes[0].startswith("The pools were used"))
     if setting == "none":
         few = rows[:2000]
         names = name_by_kmeans(data["train"][few], data["glove"], seed)[1]

@@ -19,12 +19,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from unpaired.alignment.self_learning import csls
 
 import unpaired
 from benchmarks.problems import Array, _read
 from unpaired import registry
 from unpaired.bench.tables import mean_and_spread
+from unpaired.evaluation.hubness import csls_scores
 from unpaired.evaluation.retrieval import foscttm
 
 FASHION = Path("/usr/share/datasets/fashion-mnist/t10k-images-idx3-ubyte.gz")
@@ -96,7 +96,7 @@ def run(name: str, share: float, seed: int, methods: list[str]) -> list[dict[str
             model = unpaired.DMAE(random_state=seed).fit(*alone)
         else:
             model = registry.methods[method](random_state=seed).fit(*alone)
-        scores = csls(np.asarray(model.score_matrix(x[test], y[test]), dtype=float), 10)
+        scores = csls_scores(np.asarray(model.score_matrix(x[test], y[test]), dtype=float), 10)
         own = np.arange(n_test)
         first = (scores.argmax(0) == own).mean() + (scores.argmax(1) == own).mean()
         found = {"FOSCTTM": foscttm(scores), "R@1": first / 2}

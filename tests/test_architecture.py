@@ -34,16 +34,16 @@ MAY_IMPORT: dict[str, set[str]] = {
     "alignment": {"types", "math", "views", "problem", "plans", "solvers", "spaces"},
     "naming": {"errors", "types", "problem", "plans", "solvers", "spaces"},
     "learning": {"errors", "types", "math", "nets", "views", "plans", "spaces", "alignment"},
-    "trust": {"spaces"},
-    "matching": {"types", "_random", "_checks", "_threads", "problem", "spaces", "alignment"}
-    | {"naming", "trust"},
+    "trust": {"types", "math", "problem", "spaces"},
+    "matching": {"types", "_random", "_checks", "_threads", "math", "problem", "spaces"}
+    | {"alignment", "naming", "trust"},
     "published": {"errors", "types", "_checks", "math", "nets", "plans"},
     "evaluation": {"errors", "types", "_checks"},
     "features": {"errors", "_checks"},
     "datasets": {"errors", "_files", "types", "_checks"},
     "models": {"errors", "_files", "types", "_random", "_checks", "_threads", "nets"}
     | {"problem", "plans", "spaces", "alignment", "naming", "learning"}
-    | {"matching", "published", "evaluation"},
+    | {"trust", "matching", "published", "evaluation"},
     "baselines": {"errors", "types", "_random", "_checks", "math", "nets", "plans"}
     | {"solvers", "spaces", "naming", "matching", "models"},
     "registry": set(),  # it names homes; what is asked for is imported then

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from unpaired.models.published_dmae import PublishedDMAE
     from unpaired.types import Match, Objective
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {  # public name -> the module it is loaded from when first asked for
     "DMAE": "unpaired.models.dmae",

@@ -10,6 +10,7 @@ from unpaired.alignment.tiny import BRUTE_ROWS, align_tiny, best_matching, best_
 from unpaired.plans.assignment import assign
 from unpaired.problem.problem import check_problem
 from unpaired.solvers.quadratic import alignment, plan_of
+from unpaired.spaces.readout import read_match
 
 SHAPES = [(6, 6), (5, 6), (6, 4), (2, 2), (3, 3)]
 
@@ -53,6 +54,7 @@ def test_scores_name_the_best_matching_of_all(n_x, n_y, weighted, seed):
         weight[0], weight[1] = 1.0, 3.0
     problem = check_problem(x, y, weights=(weight, None))
     solution, scores = solve(problem)
+    scores = scores if weight is None else scores * weight[:, None]  # those of one row each
     grams = centred_gram(x, weight), centred_gram(y)
     reached = {tuple(m): alignment(*grams, m) for m in matchings(n_x, n_y)}
     best = np.array(max(reached, key=reached.get))
@@ -63,6 +65,18 @@ def test_scores_name_the_best_matching_of_all(n_x, n_y, weighted, seed):
     np.testing.assert_allclose(scores, ratio * product, atol=2e-3 * scores.std())
     assert solution.certainty == 0.0
     assert solution.kind == "tiny"
+
+
+@pytest.mark.parametrize("trial", range(3))
+def test_the_match_of_weighted_rows_reaches_what_is_told(trial, seed):
+    rng = np.random.default_rng([seed, trial, 1])
+    x, y = rng.standard_normal((6, 3)), rng.standard_normal((6, 4))
+    weights = rng.integers(1, 6, 6).astype(float), rng.integers(1, 6, 6).astype(float)
+    problem = check_problem(x, y, weights=weights)
+    solution, _ = solve(problem)
+    found = read_match(problem, solution)
+    reached = alignment(centred_gram(x, weights[0]), centred_gram(y, weights[1]), found.partner)
+    assert reached == pytest.approx(max(found.objective.per_start.values()), rel=1e-3)
 
 
 @pytest.mark.parametrize(("n_x", "n_y"), SHAPES[:3])

@@ -20,6 +20,7 @@ from unpaired.learning.cross_validation import (
     choose_temperature,
     choose_values,
     clearly_best,
+    held_out_ranks,
     hold_out,
     placing_errors,
 )
@@ -236,3 +237,26 @@ def test_decoys_stand_for_all_free_rows(monkeypatch, rng):
     assert some is not None
     places = [TEMPERATURES.index(t) for t in (whole, some)]
     assert abs(places[0] - places[1]) <= 2
+
+
+def test_ranks_of_held_out_pairs_are_their_foscttm(rng):
+    """By loops over pairs: the share of rows above a partner, both ways."""
+    x = tensor(rng.standard_normal((60, 5)))
+    view = linear_view(x, x + 0.7 * tensor(rng.standard_normal((60, 5))))
+    pairs, solve = pairs_of(60, 24), solver(2.0)
+    held = hold_out(pairs, generator())
+    assert held is not None
+    expected = []
+    for number, (own, _) in enumerate(held.parts):
+        kept = torch.cat([p for k, (p, _) in enumerate(held.parts) if k != number])
+        maps = solve(0, moments_of(view, kept, torch.ones(len(kept))))
+        rows = [torch.cat([own[:, side], held.decoys[side]]) for side in (0, 1)]
+        left, right = view.x[rows[0]] @ maps.x, view.y[rows[1]] @ maps.y
+        scores = cosine_similarity(left[:, None], right[None], 2).numpy()
+        for i in range(len(own)):
+            above = (scores[i] > scores[i, i]).mean(), (scores[:, i] > scores[i, i]).mean()
+            expected.append(sum(above) / 2)
+    found = held_out_ranks([view], pairs, solve, generator())
+    assert found == pytest.approx(expected, abs=0.01)
+    assert 0.0 < np.mean(found) < 0.4
+    assert held_out_ranks([view], pairs_of(60, 7), solve, generator()) == ()

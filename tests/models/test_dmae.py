@@ -12,7 +12,7 @@ import unpaired
 from unpaired import _random, matching
 from unpaired.evaluation.retrieval import foscttm, recall_at_k
 from unpaired.models import dmae
-from unpaired.models.dmae import LEAST_ROWS, one_to_one
+from unpaired.models.dmae import LEAST_ROWS
 from unpaired.spaces import space as space_module
 from unpaired.spaces.readout import SURE
 
@@ -361,32 +361,3 @@ def test_few_known_pairs_start_from_the_matching_engine(rng, monkeypatch):
     model = unpaired.DMAE(n_epochs=0, random_state=0).fit(x, y, first_rows(70))
     assert len(model.history_) == 10
     assert len(seen) == 1
-
-
-# Rows of y of which several belong to one row of x
-
-
-def test_captions_of_one_image_become_their_mean(rng):
-    y = rng.standard_normal((7, 3))
-    known = np.array([[4, 5], [4, 1], [2, 3], [4, 0]])
-    rows, kept, pairs = one_to_one(y, known)
-    assert kept.tolist() == [0, 2, 3, 4, 6]
-    assert pairs.tolist() == [[2, 2], [4, 0]]
-    np.testing.assert_allclose(rows[0], y[[0, 1, 5]].mean(0))
-    np.testing.assert_array_equal(rows[1:], y[[2, 3, 4, 6]])
-
-
-def test_a_row_of_y_in_two_pairs_is_given_to_one(rng):
-    y = rng.standard_normal((4, 2))
-    rows, kept, pairs = one_to_one(y, np.array([[0, 1], [3, 1]]))
-    np.testing.assert_array_equal(rows, y)
-    assert kept.tolist() == [0, 1, 2, 3]
-    assert pairs.tolist() == [[0, 1]]
-
-
-def test_without_known_pairs_nothing_changes(rng):
-    y = rng.standard_normal((4, 2))
-    rows, kept, pairs = one_to_one(y, np.empty((0, 2), dtype=np.int64))
-    np.testing.assert_array_equal(rows, y)
-    assert len(kept) == 4
-    assert pairs.shape == (0, 2)

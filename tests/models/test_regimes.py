@@ -7,6 +7,7 @@ argument that is taken and then not used is found here.
 from __future__ import annotations
 
 import inspect
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ import pytest
 import unpaired
 from unpaired import matching
 from unpaired._random import derive_seed
+from unpaired.alignment import refinement
 from unpaired.errors import InputError
 from unpaired.models import dmae
 from unpaired.models.dmae import LEAST_ROWS
@@ -68,8 +70,16 @@ OTHER = {
 }
 
 
+@pytest.fixture(scope="module", autouse=True)
+def fewer_rounds():
+    """What is refined here is refined for five rounds: no argument goes there by another way."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(refinement, "REFINEMENT", replace(refinement.REFINEMENT, n_rounds=5))
+        yield
+
+
 @pytest.fixture(scope="module")
-def engine():
+def engine(fewer_rounds):
     """The matching engine, asked once for each problem: it does not see learning parameters."""
     known: dict[tuple, matching.Alignment] = {}
 
@@ -298,7 +308,7 @@ def matched(kind):
 def told(match):
     """All that a match tells."""
     arrays = [match.partner, match.confidence, match.runner_up, np.nan_to_num(match.margin)]
-    facts = (match.relation, match.trusted, repr(match.agreement), repr(match.gap))
+    facts = (match.relation, match.verdict, repr(match.agreement), repr(match.gap))
     return [array.tolist() for array in arrays], match.objective.per_start, facts
 
 

@@ -25,6 +25,9 @@ from unpaired.spaces.readout import (
 )
 from unpaired.spaces.solution import Evidence, Solution
 from unpaired.trust.false_discovery import fit_chooser
+from unpaired.types import Verdict
+
+VERDICT = Verdict("coarse", 0.8, 0.1, (0.0, 0.2), ("halves agree",))
 
 
 class Plain:
@@ -239,14 +242,13 @@ def test_evident_partners_respect_what_is_known_and_what_is_forbidden(registered
 def test_strangers_are_left_out_where_rows_may_be(registered):
     x, y, truth = registered
     problem = check_problem(x, y, leave_out=True)
-    found = read_match(problem, solution("evident", certainty=1.0), trusted=True)
+    found = read_match(problem, solution("evident", certainty=1.0))
     assert (found.partner[80:] == -1).mean() > 0.8
     assert (found.partner[:80] == truth[:80]).mean() > 0.9
     out = found.partner < 0
     np.testing.assert_array_equal(found.confidence[out], 0.0)
     assert np.isnan(found.margin[out]).all()
     assert (found.confidence[~out] >= 0.5).all()
-    assert found.trusted
 
 
 # The Match
@@ -264,7 +266,7 @@ def test_a_match_holds_what_was_read_and_what_is_known(rng):
         Evidence({"a": 0.2, "b": 0.6}, agreement=0.3, gap=0.1),
         5,
         known=np.array([[0, 3]]),
-        trusted=True,
+        verdict=VERDICT,
         converged=False,
     )
     assert found.partner.tolist() == [3, -1, 0]
@@ -273,7 +275,7 @@ def test_a_match_holds_what_was_read_and_what_is_known(rng):
     assert np.isnan(found.margin[1])
     assert (float(found.objective), found.objective.per_start) == (0.6, {"a": 0.2, "b": 0.6})
     assert (found.n_y, found.agreement, found.gap) == (5, 0.3, 0.1)
-    assert (found.trusted, found.converged) == (True, False)
+    assert (found.verdict, found.converged) == (VERDICT, False)
     assert reading.partner.tolist() == [1, -1, 0]  # not changed in place
 
 
@@ -291,7 +293,7 @@ def test_rows_of_no_weight_get_what_the_others_leave_over(rng):
     weights = np.ones(8), np.ones(8)
     weights[0][[1, 4]], weights[1][[0, 2]] = 0.0, 0.0
     problem = check_problem(x, y, weights=weights)
-    found = read_match(problem, solution(certainty=1.0), trusted=False)
+    found = read_match(problem, solution(certainty=1.0))
     rows_x, rows_y = np.delete(np.arange(8), [1, 4]), np.delete(np.arange(8), [0, 2])
     scores = scores_of(x[rows_x], y[rows_y])
     best = max(itertools.permutations(range(6)), key=lambda p: scores[np.arange(6), p].sum())
@@ -304,7 +306,6 @@ def test_rows_of_no_weight_get_what_the_others_leave_over(rng):
     left = read_match(
         check_problem(x, y, weights=weights, leave_out=True),
         solution(certainty=1.0),
-        trusted=False,
     )
     assert left.partner[[1, 4]].tolist() == [-1, -1]
 
@@ -314,10 +315,32 @@ def test_known_pairs_of_rows_of_no_weight_stay(rng):
     weights = np.ones(8)
     weights[1] = 0.0
     problem = check_problem(x, y, [[1, 5], [2, 2]], weights=(weights, None))
-    found = read_match(problem, solution(certainty=1.0), trusted=False)
+    found = read_match(problem, solution(certainty=1.0))
     assert found.partner[[1, 2]].tolist() == [5, 2]
     assert sorted(found.partner) == list(range(8))
     assert found.confidence[[1, 2]].tolist() == [1.0, 1.0]
+
+
+def test_a_claim_makes_probabilities_of_shares_and_known_pairs_stay_certain(rng):
+    x, y = sides(rng, 8, 8)
+    problem = check_problem(x, y, [[3, 3]])
+    plain = read_match(problem, solution(certainty=1.0))
+    claimed = read_match(problem, solution(certainty=1.0), VERDICT, lambda share: 0.25 * share)
+    free = np.delete(np.arange(8), 3)
+    np.testing.assert_allclose(claimed.confidence[free], 0.25 * plain.confidence[free])
+    assert claimed.confidence[3] == plain.confidence[3] == 1.0
+    assert (claimed.verdict, plain.verdict) == (VERDICT, None)
+
+
+def test_rows_with_copies_are_right_as_often_as_one_of_them(rng):
+    x, y = sides(rng, 9, 9)
+    x[5], y[1], y[2] = x[4], y[0], y[0]
+    problem = check_problem(x, y)
+    found = read_match(problem, solution(certainty=1.0))
+    share = read_scores(problem, solution(certainty=1.0)).confidence
+    copies_x = np.where(np.isin(np.arange(9), [4, 5]), 2, 1)
+    copies_y = np.where(np.arange(9) < 3, 3, 1)[found.partner]
+    np.testing.assert_allclose(found.confidence, share / np.maximum(copies_x, copies_y))
 
 
 def test_numbers_of_positions():

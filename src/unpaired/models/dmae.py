@@ -29,6 +29,7 @@ from unpaired.models.base import SavedEstimator
 from unpaired.naming.many_to_one import match_many_to_one
 from unpaired.nets.autoencoder import pick_device
 from unpaired.plans.plan import Plan, hard_plan, plan_of
+from unpaired.problem.merging import one_to_one
 from unpaired.problem.problem import MANY_TO_ONE, ONE_TO_ONE, RELATIONS, check_problem
 from unpaired.spaces.readout import Reading, numbered, read_scores, to_match
 from unpaired.spaces.solution import Solution
@@ -377,24 +378,6 @@ SOFTLY = ("soft_weight", "n_rounds")
 """Parameters that only rows without a known partner feel."""
 LEARNING = ("n_latent", "hidden", "n_components", "ridge", *SOFTLY, *NETWORKS)
 """Parameters that only learning from pairs reads."""
-
-
-def one_to_one(y: FloatArray, known: IntArray) -> tuple[FloatArray, IntArray, IntArray]:
-    """Rows of y, their numbers, and pairs in which no row occurs twice.
-
-    Partners of one row of x, as five captions of an image, become one row: their mean, in the place
-    of the first. Of pairs that share a row of y the first is kept.
-    """
-    pairs = known[np.unique(known[:, 1], return_index=True)[1]]
-    owners, first, owner = np.unique(pairs[:, 0], return_index=True, return_inverse=True)
-    means = np.zeros((len(owners), y.shape[1]))
-    np.add.at(means, owner, y[pairs[:, 1]])
-    means /= np.bincount(owner, minlength=len(owners))[:, None]
-    places = pairs[first, 1]
-    kept = np.setdiff1d(np.arange(len(y)), np.setdiff1d(known[:, 1], places))
-    rows = y.copy()
-    rows[places] = means
-    return rows[kept], kept, np.column_stack([owners, np.searchsorted(kept, places)])
 
 
 def _free_pairs(partner: IntArray, free: tuple[IntArray, IntArray]) -> IntArray:

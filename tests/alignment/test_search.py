@@ -1,0 +1,221 @@
+"""Soft alignment: groups without pairs, few pairs, starts, side information, and what is read."""
+
+import numpy as np
+import pytest
+import torch
+from sklearn.linear_model import Ridge
+from torch.nn.functional import normalize
+
+from unpaired.alignment.alternation import CanonicalCritic, Step, make_pairs
+from unpaired.alignment.finalists import JOINT, OWN
+from unpaired.alignment.profiles import profile_scores, profiles_of
+from unpaired.alignment.search import (
+    GROWTH,
+    HANDFUL,
+    HUB_SHARE,
+    N_NEAREST,
+    READ_TEMPERATURES,
+    VIEWS,
+    Clues,
+    align_softly,
+    profile_plan,
+)
+from unpaired.evaluation.retrieval import foscttm
+from unpaired.spaces.space import SMOOTHING_RIDGE, join
+from unpaired.views.view import LINEAR, fit_view
+
+CPU = torch.device("cpu")
+
+
+def groups(rng, n_groups=4, n_each=30, d=5):
+    """Two views that share groups and nothing finer."""
+    centres = rng.standard_normal((n_groups, d)) * np.linspace(4.0, 2.0, n_groups)[:, None]
+    group = rng.permutation(np.repeat(np.arange(n_groups), n_each))
+    order = rng.permutation(len(group))
+    x, y = (centres[group] + rng.standard_normal((len(group), d)) for _ in "xy")
+    rotation = np.linalg.qr(rng.standard_normal((d, d)))[0]
+    return tensor(x), tensor((y @ rotation)[order]), group, group[order]
+
+
+def factors(rng, n=160, noise=0.5):
+    """Two linear views of the same factors, row by row."""
+    shared = rng.standard_normal((n, 6))
+    return tuple(
+        tensor(shared @ rng.standard_normal((6, 9)) + noise * rng.standard_normal((n, 9)))
+        for _ in "xy"
+    )
+
+
+def tensor(rows):
+    return torch.tensor(rows).float()
+
+
+def paired(count):
+    return np.column_stack([np.arange(count), np.arange(count)])
+
+
+def right_groups(found, x, y, group_x, group_y):
+    best = found.space.scores(x, y).argmax(1).numpy()
+    return (group_y[best] == group_x).mean()
+
+
+def test_groups_are_found_without_a_single_pair(seed):
+    shares = []
+    for trial in range(3):
+        x, y, *group = groups(np.random.default_rng([seed, trial]))
+        found = align_softly(x, y, np.random.default_rng(0))
+        shares.append(right_groups(found, x, y, *group))
+        assert 0.0 <= found.evidence.agreement <= 1.0
+        assert found.evidence.gap > 0.2
+        assert set(found.evidence.reached) == {
+            f"{view}, {start} profile" for view in VIEWS for start in (OWN, JOINT)
+        }
+    assert np.median(shares) > 0.7  # chance is 1/4
+
+
+@pytest.mark.parametrize(("count", "n_rounds"), [(0, 1), (4, 4), (7, 4), (8, 14), (20, 14)])
+def test_how_many_pairs_are_known_decides_the_schedule(count, n_rounds, rng):
+    x, y = factors(rng, 80)
+    found = align_softly(x, y, rng, known=paired(count), refines=False)
+    assert len(found.history) == n_rounds
+    assert found.kind == ("known pairs" if count else "profiles")
+    assert found.temperature == READ_TEMPERATURES[found.kind]
+    assert {1, len(HANDFUL.temperatures), len(GROWTH.temperatures)} == {1, 4, 14}
+
+
+def test_known_pairs_help_rows_that_are_not_among_them(seed):
+    errors = []
+    for count in (4, 8, 30):
+        x, y = factors(np.random.default_rng([seed, 5]))
+        found = align_softly(x, y, np.random.default_rng(0), known=paired(count), refines=False)
+        errors.append(foscttm(found.space.scores(x[30:], y[30:]).numpy()))
+    assert errors[2] < 0.1
+    assert errors[2] <= errors[1] + 0.02
+    assert errors[1] < 0.35
+
+
+def test_a_plan_grows_beyond_what_the_pairs_alone_tell(seed):
+    x, y = factors(np.random.default_rng([seed, 6]))
+    known = paired(10)
+    found = align_softly(x, y, np.random.default_rng(0), known=known, refines=False)
+    view = fit_view(LINEAR, x, y, np.random.default_rng(0))
+    critic = CanonicalCritic([view], make_pairs(known, 160, 160, CPU))
+    parts, _ = critic(None, Step(0.25, GROWTH.ridge))
+    alone = parts[0].embed(view.x, 0) @ parts[0].embed(view.y, 1).T
+    grown = found.space.scores(x, y)
+    errors = [foscttm(scores[10:, 10:].numpy()) for scores in (grown, alone)]
+    assert errors[0] < 0.8 * errors[1]
+
+
+def test_a_start_is_tried_in_every_view_and_taken_where_it_reaches_most(seed):
+    rng = np.random.default_rng([seed, 7])
+    x, y = factors(rng, 100, noise=0.3)
+    truth, wrong = np.eye(100), np.eye(100)[rng.permutation(100)]
+    for plan, taken in ((truth, True), (wrong, False)):
+        found = align_softly(x, y, np.random.default_rng(0), starts={"mine": plan}, refines=False)
+        reached = found.evidence.reached
+        mine = max(value for name, value in reached.items() if name.endswith("mine"))
+        own = max(value for name, value in reached.items() if not name.endswith("mine"))
+        assert sum(name.endswith("mine") for name in reached) == len(VIEWS)
+        assert (mine > own) == taken
+    assert list(align_softly(x, y, rng, starts={"none": 0 * truth}, refines=False).history)
+
+
+def test_side_information_decides_where_geometry_does_not(seed):
+    rng = np.random.default_rng([seed, 8])
+    x, y = tensor(rng.standard_normal((80, 4))), tensor(rng.standard_normal((80, 4)))
+    side = torch.eye(80) + 0.2 * tensor(rng.standard_normal((80, 80)))
+    side = (side - side.mean()) / side.std()
+    errors = [
+        foscttm(
+            align_softly(x, y, np.random.default_rng(0), similarity=given, refines=False)
+            .space.scores(x, y)
+            .numpy()
+        )
+        for given in (None, 3.0 * side)
+    ]
+    assert errors[0] > 0.35
+    assert errors[1] < errors[0] - 0.1
+
+
+def test_refinement_is_kept_where_both_sides_are_one_geometry(seed):
+    rng = np.random.default_rng([seed, 9])
+    x = tensor(rng.gamma(1.0, size=(300, 8)) * np.linspace(2.0, 0.7, 8))
+    turn = tensor(np.linalg.qr(rng.standard_normal((8, 8)))[0])
+    y = x @ turn + 0.05 * tensor(rng.standard_normal((300, 8)))
+    found = align_softly(x, y, np.random.default_rng(0))
+    assert found.kind == "refined"
+    assert found.temperature == READ_TEMPERATURES["refined"]
+    assert found.space.n_nearest == N_NEAREST
+    assert found.space.smoothers == ()
+    assert found.evidence.confirmed > 0.75
+    (note,) = found.notes
+    assert note.endswith(f"{found.evidence.confirmed:.0%} of the rows find their partner again.")
+    assert foscttm(found.space.scores(x, y).numpy()) < 0.01
+    plain = align_softly(x, y, np.random.default_rng(0), refines=False)
+    assert plain.kind == "profiles"
+    assert plain.notes == []
+    assert np.isnan(plain.evidence.confirmed)
+
+
+def test_what_is_read_are_mean_places_of_maps_and_of_ridge_regressions(seed):
+    rng = np.random.default_rng([seed, 10])
+    x, y = factors(rng, 90)
+    space = align_softly(x, y, rng, known=paired(12), refines=False).space
+    assert space.n_nearest == -(-90 // HUB_SHARE)
+    unseen = tensor(rng.standard_normal((20, 9)))
+    coordinates = [pair[0](x) for pair in space.features]
+    fresh = [pair[0](unseen) for pair in space.features]
+    places, new = join(space.parts, coordinates, 0), join(space.parts, fresh, 0)
+    assert len(space.smoothers) == 2  # linear and smoothed coordinates
+    for view, _, _ in space.smoothers:
+        rows = coordinates[view]
+        if space.features[view][0].kind != "principal":
+            continue  # averages over neighbours differ for fitted rows
+        total = float((rows - rows.mean(0)).square().sum(1).mean())
+        fit = Ridge(SMOOTHING_RIDGE * total * len(rows)).fit(rows, places)
+        index = [v for v, _, _ in space.smoothers].index(view)
+        _, maps, offsets = space.smoothers[index]
+        np.testing.assert_allclose(maps[0], fit.coef_.T, atol=2e-3)
+        np.testing.assert_allclose(offsets[0][0], fit.intercept_, atol=2e-3)
+    expected = new.clone()
+    for view, maps, offsets in space.smoothers:
+        expected += fresh[view] @ maps[0] + offsets[0]
+    torch.testing.assert_close(space.embed(unseen, 0), expected / 3, atol=1e-5, rtol=1e-4)
+
+
+def test_the_first_plan_is_a_mean_over_views_and_over_all_but_one(rng):
+    x, y, *_ = groups(rng, n_each=15)
+    views = [fit_view(name, x, y, rng) for name in VIEWS]
+    profiles = [profiles_of(view, directions=number == 0) for number, view in enumerate(views)]
+    clues = Clues(views, profiles, None)
+    torch.testing.assert_close(clues.scores(), profile_scores(profiles))
+    plan = profile_plan(clues, make_pairs(None, 60, 60, CPU))
+    torch.testing.assert_close(plan.shares.sum(1), torch.ones(60))
+    alone = profile_plan(Clues(views[:1], profiles[:1], None), make_pairs(None, 60, 60, CPU))
+    assert not torch.allclose(plan.shares, alone.shares)
+
+
+def test_sides_of_unequal_size_and_width(rng):
+    x, y = tensor(rng.standard_normal((70, 5))), tensor(rng.standard_normal((55, 12)))
+    found = align_softly(x, y, rng, known=np.array([[69, 54]]))
+    assert found.space.scores(x, y).shape == (70, 55)
+    assert torch.isfinite(found.space.scores(x, y)).all()
+
+
+@pytest.mark.parametrize("free", [0, 1, 2])
+def test_hardly_any_row_is_free(free, rng):
+    x, y = factors(rng, 60)
+    found = align_softly(x, y, rng, known=paired(60 - free))
+    scores = found.space.scores(x, y)
+    assert torch.isfinite(scores).all()
+    assert foscttm(scores.numpy()) < 0.2
+
+
+def test_the_same_generator_gives_the_same_bits(rng):
+    x, y = factors(rng, 80)
+    one, two = (align_softly(x, y, np.random.default_rng(4), known=paired(3)) for _ in range(2))
+    assert torch.equal(one.space.scores(x, y), two.space.scores(x, y))
+    assert one.evidence.reached == two.evidence.reached
+    rows = normalize(x)
+    assert torch.equal(one.space.embed(rows, 0), two.space.embed(rows, 0))
