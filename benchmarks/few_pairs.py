@@ -57,7 +57,9 @@ def main() -> None:
             for name, (map_x, map_y) in maps(x, y).items():
                 scores = unit_rows(test_x @ map_x) @ unit_rows(test_y @ map_y).T
                 results.setdefault(name, []).append(foscttm(scores))
-                results.setdefault(f"{name}, CSLS", []).append(foscttm(csls_scores(scores, 67)))
+                results.setdefault(f"{name}, CSLS", []).append(
+                    foscttm(csls_scores(scores, n_neighbours=67))
+                )
         best = min(results, key=lambda name: np.mean(results[name]))
         for name, values in results.items():
             mark = "  <- best" if name == best else ""

@@ -96,7 +96,7 @@ def run(name: str, share: float, seed: int, methods: list[str]) -> list[dict[str
             model = unpaired.DMAE(random_state=seed).fit(*alone)
         else:
             model = registry.methods[method](random_state=seed).fit(*alone)
-        scores = csls_scores(np.asarray(model.score_matrix(x[test], y[test]), dtype=float), 10)
+        scores = csls_scores(np.asarray(model.score_matrix(x[test], y[test]), dtype=float))
         own = np.arange(n_test)
         first = (scores.argmax(0) == own).mean() + (scores.argmax(1) == own).mean()
         found = {"FOSCTTM": foscttm(scores), "R@1": first / 2}

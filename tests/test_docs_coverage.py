@@ -14,15 +14,11 @@ import unpaired
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "unpaired"
-ROOMS = (
-    "math",
-    "matching",
-    "evaluation",
-    "models",
-    "baselines",
-    "datasets",
-    "features",
-    "bench",
+NOT_FOR_CALLERS = {"commands"}  # what is typed; --help documents it
+ROOMS = sorted(
+    path.parent.name
+    for path in SOURCE.glob("*/__init__.py")
+    if path.parent.name not in NOT_FOR_CALLERS
 )
 
 DIRECTIVES = {

@@ -54,7 +54,7 @@ def test_descriptors_by_loops(rng):
     n = 40
     rows = clusters(n, rng)
     similarity = (rows @ rows.T).astype(np.float32)
-    counts = np.unique(np.round(np.geomspace(2, 0.9 * n, N_SCALES)).astype(int))
+    counts = np.round(np.geomspace(2, 0.9 * n, N_SCALES)).astype(int)
     base = []
     for i in range(n):
         rest = np.sort(np.delete(similarity[i], i).astype(np.float64))[::-1]

@@ -166,8 +166,8 @@ def alternate(
             parts, dependence = critic(plan, step)
         else:
             dependence = math.nan
-        if step.n_rows and rng is not None:
-            critic = critic.on(every.draw(step.n_rows, rng))
+        if rng is not None:
+            critic = critic.on(every.draw(step.n_rows, rng) if step.n_rows else every)
         left, right = place_free(critic, parts, width)
         if held is None:
             plan = plan_of(left, right, step.temperature, balanced=critic.pairs.balanced)

@@ -165,7 +165,7 @@ def matched_cka(critic: CanonicalCritic, plan: Plan) -> float:
     x, y = view.x[critic.pairs.free_x], view.y[critic.pairs.free_y]
     cross = x.T @ plan.apply(y) / len(x)
     own = (x.T @ x / len(x)).norm() * (y.T @ y / len(y)).norm()
-    return float(cross.square().sum() / own.clamp_min(1e-30))
+    return min(1.0, float(cross.square().sum() / own.clamp_min(1e-30)))  # plans are nearly even
 
 
 def choose(finalists: Sequence[Finalist], unsteady: float) -> tuple[Finalist, list[str]]:

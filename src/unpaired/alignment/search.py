@@ -149,7 +149,8 @@ def align_softly(
     smooth_by: tuple[int, ...] = ()
     n_nearest = -(-len(y) // HUB_SHARE)
     confirmed = float("nan")
-    refined = refine(x, y, pairs, place_free(critic, parts), rng) if refines else None
+    climbs = refines and len(pairs.known) < GROWTH.least  # more known pairs say more by themselves
+    refined = refine(x, y, pairs, place_free(critic, parts), rng) if climbs else None
     if refined is not None and refined.accepted:
         confirmed = refined.confirmed
         kind, read, parts, n_nearest = "refined", [refined.view], refined.parts, N_NEAREST

@@ -138,7 +138,7 @@ def choose_temperature(
         k = len(own)
         n_decoys, n_free = scores.shape[1] - k, len(pairs.free_y)
         more = math.log(max(n_free, 1) / n_decoys) if n_decoys else 0.0
-        logits = scores[:k] / scores.std().clamp_min(1e-12)
+        logits = scores[:k] / scores.std(correction=0).clamp_min(1e-12)
         for number, temperature in enumerate(TEMPERATURES):
             heated = logits / temperature
             heated[:, k:] += more

@@ -11,17 +11,19 @@ def ridge_map(
 ) -> tuple[Tensor, Tensor]:
     """Coefficients (r, k) and intercept (1, k) of the regression of target (n, k) on rows (n, r).
 
-    The ridge counts in units of the total variance of the rows. Cost O(n r^2 + r^3).
+    The ridge counts in units of the total variance of the rows. In double precision, and so on the
+    CPU. Cost O(n r^2 + r^3).
 
     >>> slope, level = ridge_map(torch.tensor([[0.0], [1.0]]), torch.tensor([[1.0], [3.0]]), 0.0)
     >>> slope.item(), level.item()
     (2.0, 1.0)
     """
-    share = torch.ones(len(rows), 1).to(rows) if weights is None else weights[:, None].to(rows)
-    share = share / share.sum()
-    mean, level = (share * rows).sum(0, keepdim=True), (share * target).sum(0, keepdim=True)
-    centred = rows - mean
+    source, aim = rows.cpu().double(), target.cpu().double()
+    share = torch.ones(len(rows)) if weights is None else weights.cpu()
+    share = (share / share.sum()).double()[:, None]
+    mean, level = (share * source).sum(0, keepdim=True), (share * aim).sum(0, keepdim=True)
+    centred = source - mean
     gram = (share * centred).T @ centred
     gram.diagonal().add_(ridge * gram.trace() + 1e-30)
-    slope = torch.linalg.solve(gram, (share * centred).T @ (target - level))
-    return slope, level - mean @ slope
+    slope = torch.linalg.solve(gram, (share * centred).T @ (aim - level))
+    return slope.to(rows), (level - mean @ slope).to(rows)

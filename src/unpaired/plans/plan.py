@@ -115,7 +115,7 @@ def plan_of(left: Tensor, right: Tensor, temperature: float, *, balanced: bool =
 
 def dense_plan(scores: Tensor, temperature: float, *, balanced: bool = True) -> DensePlan:
     """The soft plan of all scores (n_x, n_y)."""
-    heat = temperature * max(float(scores.std()), 1e-12)
+    heat = temperature * max(float(scores.std(correction=0)), 1e-12)
     if not balanced:
         return DensePlan(torch.softmax(scores / heat, 1))
     plan = sinkhorn(scores, heat, max_iter=N_SINKHORN, tol=0.0)

@@ -78,7 +78,7 @@ def lengths(parts: Sequence[Part], joined: Tensor) -> Tensor:
 def spread(left: Tensor, right: Tensor) -> float:
     """The standard deviation of the inner products of two sets of rows, on some of them."""
     some = [rows[:: -(-len(rows) // SPREAD_ROWS)] for rows in (left, right)]
-    return max(float((some[0] @ some[1].T).std()), 1e-12)
+    return max(float((some[0] @ some[1].T).std(correction=0)), 1e-12)
 
 
 def even_weights(
