@@ -29,7 +29,8 @@ def cell(values: np.ndarray, digits: int = 3) -> str:
     """Mean and sample standard deviation; the mean alone for one run."""
     if not len(values):
         return "–"
-    spread = f" ± {values.std(ddof=1):.{digits}f}" if len(values) > 1 else ""
+    deviation = values.std(ddof=1) if len(values) > 1 else 0.0
+    spread = f" ± {deviation:.{digits}f}" if len(values) > 1 else ""
     return f"{values.mean():.{digits}f}{spread}"
 
 

@@ -129,6 +129,7 @@ def test_a_match_of_any_size_is_one_line(match):
     assert repr(match) == (
         "<Match one-to-one: 3 of 4 rows of x in 3 of y, dependence 0.25, not trusted>"
     )
-    vouched = dataclasses.replace(match, trusted=True, relation="many-to-one")
+    verdict = Verdict("reliable", 0.95, 0.01, (0.0, 0.05))
+    vouched = dataclasses.replace(match, verdict=verdict, relation="many-to-one")
     assert repr(vouched).endswith("trusted>")
     assert "not" not in repr(vouched)

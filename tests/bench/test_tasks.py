@@ -123,7 +123,7 @@ def test_matching_without_a_pair_and_its_curve(place, rng):
     found = run_matching(data, by("match"), "semi", "0 pairs", 0, {})
     assert found.metrics["precision"] == 1.0
     traced = run_matching(
-        data, by("dmae", n_rounds=2, n_pretrain_epochs=1), "semi", "85%", 0, {}
+        data, by("dmae", n_rounds=2), "semi", "85%", 0, {}
     )  # with fewer pairs the engine finds all partners at once, and there are no rounds
     assert len(traced.history) >= 2
     assert set(traced.history[0]) == {"step", "precision", "recall"}
@@ -182,7 +182,7 @@ def test_zero_shot_tests_on_classes_that_were_not_seen(classes, place):
     assert found.sizes == {"train": 80, "test": 40, "seen": 2, "unseen": 2}
     assert found.metrics["chance"] == 0.5
     assert 0 <= found.metrics["zero-shot accuracy"] <= 1
-    deep = run_ucl(classes, by("dmae", n_rounds=1), "zero-shot", "1 unseen", 0, {})
+    deep = run_ucl(classes, by("dmae"), "zero-shot", "1 unseen", 0, {})
     assert deep.metrics["zero-shot accuracy"] == 1.0  # one class to choose from
     official = TwoViews(
         classes.x, classes.y, classes.truth, split=np.where(classes.truth < 2, "train", "test")
