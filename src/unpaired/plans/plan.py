@@ -115,6 +115,8 @@ def plan_of(left: Tensor, right: Tensor, temperature: float, *, balanced: bool =
 
 def dense_plan(scores: Tensor, temperature: float, *, balanced: bool = True) -> DensePlan:
     """The soft plan of all scores (n_x, n_y)."""
+    if not scores.numel():
+        return DensePlan(scores)
     heat = temperature * max(float(scores.std(correction=0)), 1e-12)
     if not balanced:
         return DensePlan(torch.softmax(scores / heat, 1))
