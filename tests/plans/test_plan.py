@@ -52,7 +52,9 @@ def test_a_sparse_plan_of_all_candidates_is_sinkhorns(block, balanced, rng):
 def test_a_dense_plan_is_sinkhorns(balanced, rng):
     scores = torch.tensor(rng.standard_normal((12, 9)))
     plan = dense_plan(scores, 0.5, balanced=balanced)
-    expected = slow_plan(scores.numpy(), float(scores.std()), 0.5, module.N_SINKHORN, balanced)
+    expected = slow_plan(
+        scores.numpy(), float(scores.std(correction=0)), 0.5, module.N_SINKHORN, balanced
+    )
     np.testing.assert_allclose(plan.shares, expected, rtol=1e-6)
 
 

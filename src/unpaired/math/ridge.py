@@ -20,7 +20,7 @@ def ridge_map(
     """
     source, aim = rows.cpu().double(), target.cpu().double()
     share = torch.ones(len(rows)) if weights is None else weights.cpu()
-    share = (share / share.sum()).double()[:, None]
+    share = share.double()[:, None] / share.double().sum()
     mean, level = (share * source).sum(0, keepdim=True), (share * aim).sum(0, keepdim=True)
     centred = source - mean
     gram = (share * centred).T @ centred
