@@ -46,7 +46,8 @@ N_TEST, N_NEAR = 1000, 10
 KEYS = ("task", "n", "method", "seed", "pairs")
 COLUMNS = (
     *("task", "kind", "n", "method", "seed", "pairs", "foscttm", "right", "cpu_seconds"),
-    *("trusted", "agreement", "gap", "mean_confidence", "sure", "sure_right", "found_by"),
+    *("level", "probability", "expected_rank", "trusted", "agreement", "gap"),
+    *("mean_confidence", "sure", "sure_right", "found_by"),
     *("p_at_1", "p_at_1_back", "median_cosine", "commit", "error"),
 )
 ROTATION = "rotation on true pairs"
@@ -110,7 +111,7 @@ def true_pairs(task: str, n_rows: int, seed: int) -> tuple[Array, Array]:
     return x[rows], y[rows]
 
 
-def said(fitted: Fitted, free: np.ndarray, truth: np.ndarray) -> dict[str, object]:
+def told(fitted: Fitted, free: np.ndarray, truth: np.ndarray) -> dict[str, object]:
     """What the method says of itself over the rows whose partner was not given."""
     found: dict[str, object] = {"found_by": fitted.found_by}
     if fitted.match is None:
@@ -120,9 +121,11 @@ def said(fitted: Fitted, free: np.ndarray, truth: np.ndarray) -> dict[str, objec
     found |= {"mean_confidence": float(confidence.mean()), "sure": int(sure.sum())}
     if (truth[free] >= 0).any():
         found["sure_right"] = int((fitted.match.partner == truth)[free][sure].sum())
-    if np.isfinite(fitted.match.gap):
-        found |= {"trusted": int(fitted.match.trusted), "gap": fitted.match.gap}
-        found["agreement"] = fitted.match.agreement
+    if fitted.match.verdict is not None:
+        said = fitted.match.verdict
+        found |= {"level": said.level, "probability": said.probability}
+        found |= {"expected_rank": said.expected_rank, "trusted": int(said.trusted)}
+        found |= {"agreement": fitted.match.agreement, "gap": fitted.match.gap}
     return found
 
 
@@ -142,7 +145,7 @@ def measure(method: str, problem: Problem, seed: int) -> dict[str, object]:
     else:
         right = float((fitted.partner == truth)[free].mean())
     found = {"foscttm": foscttm(scores), "right": right, "cpu_seconds": spent}
-    return found | said(fitted, free, truth)
+    return found | told(fitted, free, truth)
 
 
 def translate(method: str, task: str, n_rows: int, seed: int) -> dict[str, object]:
@@ -164,7 +167,7 @@ def translate(method: str, task: str, n_rows: int, seed: int) -> dict[str, objec
         "median_cosine": median_cosine(fitted, problem),
         "cpu_seconds": spent,
     }
-    return found | said(fitted, np.arange(n_rows), problem.truth)
+    return found | told(fitted, np.arange(n_rows), problem.truth)
 
 
 def median_cosine(fitted: Fitted, problem: Problem) -> float:

@@ -39,7 +39,7 @@ class Fitted:
 def run_match(x, y, pairs, seed) -> Fitted:
     """The engine; ``unpaired.match`` returns the ``match`` of this alignment."""
     found = align(x, y, pairs, random_state=seed)
-    return Fitted(found.score_matrix, found.match.partner, found.match, found.kind)
+    return Fitted(found.score_matrix, found.match.partner, found.match, found.solution.kind)
 
 
 def run_dmae(x, y, pairs, seed) -> Fitted:
