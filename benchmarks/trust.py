@@ -44,7 +44,7 @@ def measure(run: Run) -> dict[str, object]:
     share, right = raw.confidence[free], (raw.partner == drawn.truth)[free]
     place = np.minimum((share * N_BINS).astype(int), N_BINS - 1)
     bins = [[int((place == b).sum()), int(right[place == b].sum())] for b in range(N_BINS)]
-    held = evidence.replication.held_out
+    held = [[round(p.rank, 4), round(p.share, 4), int(p.right)] for p in evidence.held_out]
     return {
         "key": run.key,
         "kind": run.kind,
@@ -60,7 +60,8 @@ def measure(run: Run) -> dict[str, object]:
         "confirmed": evidence.confirmed,
         "rank": shape.rank,
         "repeats": shape.repeats,
-        "held_out": json.dumps([round(rank, 4) for rank in held]),
+        "surprise": evidence.surprise,
+        "held_out": json.dumps(held),
         "foscttm": truth,
         "right": float(right.mean()),
         "bins": json.dumps(bins),

@@ -13,7 +13,7 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.metrics import roc_auc_score
 
 from benchmarks.trust_runs import SOURCE_OF
-from unpaired.spaces.solution import Evidence, Replication, Solution
+from unpaired.spaces.solution import Evidence, HeldPair, Replication, Solution
 from unpaired.trust.calibration import Calibration, Regime
 from unpaired.trust.evidence import Shape
 from unpaired.trust.verdict import GOOD, claims, features, judge, repeats_itself
@@ -47,9 +47,13 @@ class Case:
 
 def case_of(row: dict[str, str]) -> Case:
     """A line of the file of results."""
-    number = {k: float(row[k]) for k in ("single", "ranks", "agreement", "gap", "confirmed")}
-    replication = Replication(number["single"], number["ranks"], tuple(json.loads(row["held_out"])))
-    evidence = Evidence({}, number["agreement"], number["gap"], number["confirmed"], replication)
+    names = "agreement", "gap", "confirmed", "surprise"
+    evidence = Evidence(
+        {},
+        **{name: float(row[name]) for name in names},
+        replication=Replication(float(row["single"]), float(row["ranks"])),
+        held_out=tuple(HeldPair(r, s, bool(t)) for r, s, t in json.loads(row["held_out"])),
+    )
     parts = row["name"].split(" + ") if row["kind"] == "unrelated" else []
     others = {SOURCE_OF.get(name, name.split()[0]) for name in parts}
     return Case(
@@ -66,8 +70,7 @@ def case_of(row: dict[str, str]) -> Case:
 
 
 ALONE = ("ranks", "agreement", "gap", "rows")
-HELPED = ("placed", "ranks and placed")
-"""Features without and with known pairs: where those are placed by chance, nothing else counts."""
+"""Features without known pairs; with them, those that were held out tell."""
 
 
 def fit(cases: Sequence[Case], made: str) -> Calibration:
@@ -78,15 +81,11 @@ def fit(cases: Sequence[Case], made: str) -> Calibration:
     found = Calibration(
         made,
         fit_regime(alone, ALONE),
-        fit_regime([c for c in cases if c.n_pairs], HELPED),
         (sum(c.good for c in sure), len(sure)),
         (float(ranks.mean()), 0.0, float(max(0.05, np.quantile(ranks, 0.95)))),
     )
-    return replace(
-        found,
-        alone=replace(found.alone, row=fit_rows(found, [c for c in cases if not c.n_pairs])),
-        helped=replace(found.helped, row=fit_rows(found, [c for c in cases if c.n_pairs])),
-    )
+    free = [c for c in cases if not c.n_pairs]
+    return replace(found, alone=replace(found.alone, row=fit_rows(found, free)))
 
 
 def fit_regime(cases: Sequence[Case], names: Sequence[str]) -> Regime:

@@ -21,9 +21,7 @@ from unpaired._random import RandomState, derive_rng, resolve_seed
 from unpaired._threads import few_threads
 from unpaired.alignment.registration import register
 from unpaired.alignment.search import align_softly
-from unpaired.alignment.tiny import align_tiny
 from unpaired.math.copies import first_copies
-from unpaired.naming.many_to_one import match_many_to_one
 from unpaired.problem.problem import MANY_TO_ONE, ONE_TO_ONE, Problem, check_problem
 from unpaired.problem.weights import repeated
 from unpaired.spaces.readout import read_match
@@ -126,6 +124,8 @@ def match(
     seed = resolve_seed(random_state)
     with _jobs(n_jobs), few_threads(len(problem.x)):
         if problem.relation == MANY_TO_ONE:
+            from unpaired.naming.many_to_one import match_many_to_one  # a room of its own
+
             return match_many_to_one(problem, derive_rng(seed, "match"))
         return solve(problem, seed).match
 
@@ -175,6 +175,8 @@ def solve(problem: Problem, seed: int) -> Alignment:
 def _solve(problem: Problem, rng: np.random.Generator) -> Solution:
     """The solution of a problem all of whose rows count."""
     if min(len(problem.x), len(problem.y)) < FEW_ROWS:
+        from unpaired.alignment.tiny import align_tiny  # its solvers are needed for nothing else
+
         return align_tiny(problem, rng)
     distinct = _distinct(problem)
     registered = register(distinct, rng)
@@ -189,7 +191,7 @@ def _solve(problem: Problem, rng: np.random.Generator) -> Solution:
     solution = solve_softly(problem, rng)
     reached = solution.evidence.reached
     reached |= {f"evident partners, {name}": value for name, value in registered.tried.items()}
-    if repeats_itself(solution):
+    if solution.evidence.held_out or repeats_itself(solution):
         return solution
     return _with(solution, replicate(problem, solution, _unrefined, rng))
 

@@ -5,13 +5,13 @@ import numpy as np
 import pytest
 
 import unpaired
-from unpaired.spaces.solution import Evidence, Replication, Solution
+from unpaired.spaces.solution import Evidence, HeldPair, Replication, Solution
 from unpaired.trust.calibration import CALIBRATION
 from unpaired.trust.evidence import Shape
 from unpaired.trust.verdict import claims, features, judge, log_odds, with_held_out
 from unpaired.types import Verdict
 
-NOTHING = Evidence({}, 0.0, 0.0, 0.0, Replication(0.0, 0.0))
+NOTHING = Evidence({}, 0.0, 0.0, 0.0, 0.0, Replication(0.0, 0.0))
 SHAPE = Shape(300, 20.0, 0.0)
 
 
@@ -19,21 +19,13 @@ def solution(evidence, kind="profiles"):
     return Solution(None, evidence, kind)
 
 
-REGIMES = pytest.mark.parametrize("regime", [CALIBRATION.alone, CALIBRATION.helped])
-
-
-@REGIMES
-def test_more_evidence_never_lowers_the_odds(regime):
+def test_more_evidence_never_lowers_the_odds():
+    regime = CALIBRATION.alone
     more = {
         "ranks": (replace(NOTHING, replication=Replication(0.0, 0.4)), SHAPE),
         "agreement": (replace(NOTHING, agreement=0.9), SHAPE),
         "gap": (replace(NOTHING, gap=0.4), SHAPE),
         "rows": (NOTHING, replace(SHAPE, n=400)),
-        "placed": (replace(NOTHING, replication=Replication(0.0, 0.0, (0.0, 0.1) * 20)), SHAPE),
-        "ranks and placed": (
-            replace(NOTHING, replication=Replication(0.0, 0.4, (0.0, 0.1) * 20)),
-            SHAPE,
-        ),
     }
     assert set(regime.weights) <= set(more)
     for name, weight in regime.weights.items():
@@ -42,8 +34,8 @@ def test_more_evidence_never_lowers_the_odds(regime):
         assert log_odds(*more[name], regime) >= log_odds(NOTHING, SHAPE, regime)
 
 
-@REGIMES
-def test_expected_rank_falls_and_stays_inside_its_interval(regime):
+def test_expected_rank_falls_and_stays_inside_its_interval():
+    regime = CALIBRATION.alone
     assert (np.diff(regime.knots) > 0).all()
     for values in (regime.rank, regime.low, regime.high):
         assert (np.diff(values) <= 1e-9).all()
@@ -71,28 +63,44 @@ def test_repeated_single_partners_are_reliable():
     assert share == pytest.approx(0.97 * verdict.probability)
 
 
+def held(ranks, share=0.5, right=False):
+    return tuple(HeldPair(float(rank), share, right) for rank in ranks)
+
+
 def test_held_out_pairs_decide():
-    nan = float("nan")
-    near, far = tuple(np.linspace(0.0, 0.1, 40)), tuple(np.linspace(0.0, 1.0, 40))
-    fine = judge(solution(Evidence({}, replication=Replication(nan, nan, near))), SHAPE)
-    poor = judge(solution(Evidence({}, replication=Replication(nan, nan, far))), SHAPE)
+    near, far = np.linspace(0.0, 0.1, 40), np.linspace(0.0, 1.0, 40)
+    fine, poor = (judge(solution(Evidence({}, held_out=held(r))), SHAPE) for r in (near, far))
     assert (fine.level, fine.trusted) == ("coarse", True)
     assert poor.level == "unreliable"
     assert poor.probability < 0.01 < 0.99 < fine.probability
     assert "40 known pairs" in fine.reasons[0]
     assert fine.interval[0] <= np.mean(near) <= fine.interval[1]
-    halves = [
-        judge(solution(replace(NOTHING, replication=Replication(0.0, 0.5, ranks))), SHAPE)
-        for ranks in (near, far)
-    ]
-    assert halves[0].trusted
-    assert halves[1].level == "unreliable"  # however well the halves agree
+    repeated = replace(NOTHING, replication=Replication(0.9, 0.9), held_out=held(far))
+    assert judge(solution(repeated), SHAPE).level == "unreliable"  # however well halves agree
+    named = Evidence({}, held_out=held(np.zeros(40), right=True))
+    assert judge(solution(named), SHAPE).level == "reliable"
+    few = Evidence({}, held_out=held(np.zeros(6), right=True))
+    assert judge(solution(few), SHAPE).level == "coarse"
+
+
+@pytest.mark.parametrize(("n_right", "expected"), [(20, 0.98), (10, 0.49), (0, 0.0)])
+def test_held_out_pairs_tell_how_many_shares_come_true(n_right, expected):
+    pairs = held(np.zeros(n_right), 0.5, True) + held(np.zeros(40 - n_right), 0.5, False)
+    found = solution(Evidence({}, held_out=pairs))
+    claim = claims(found, judge(found, SHAPE))
+    assert claim(np.array([0.4])) == pytest.approx(0.4 * expected, abs=0.02)
+
+
+def test_shares_whose_temperature_pairs_chose_stay_as_they_are():
+    found = solution(Evidence({}, held_out=held([0.1] * 10, float("nan"))))
+    assert claims(found, judge(found, SHAPE))(np.array([0.4])) == 0.4
 
 
 def test_halves_that_repeat_a_soft_answer_prove_nothing():
     found = replace(NOTHING, replication=Replication(0.9, 0.9))
     assert judge(solution(found), replace(SHAPE, rank=1.1)).level == "unreliable"
-    assert judge(solution(replace(found, confirmed=0.95)), SHAPE).level == "reliable"
+    assert judge(solution(replace(found, confirmed=0.95)), SHAPE).level == "unreliable"
+    assert judge(solution(found, "refined"), SHAPE).level == "reliable"
 
 
 def test_held_out_pairs_weigh_by_their_number():
@@ -113,7 +121,7 @@ def test_held_out_pairs_weigh_by_their_number():
     ],
 )
 def test_reasons_are_told_in_words(evidence, shape, words):
-    good = Evidence({}, 0.9, 0.9, 0.9, Replication(0.9, 0.9))
+    good = Evidence({}, 0.9, 0.9, 0.9, 0.9, Replication(0.9, 0.9))
     assert words in "; ".join(judge(solution(evidence), shape).reasons)
     assert words not in "; ".join(judge(solution(good, "evident"), SHAPE).reasons)
 

@@ -9,7 +9,7 @@ them, or they are made on random samples (``refinement``).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -38,8 +38,9 @@ from unpaired.alignment.profiles import (
 )
 from unpaired.alignment.refinement import refine
 from unpaired.plans.plan import DensePlan, dense_plan
-from unpaired.spaces.solution import Evidence, Solution
-from unpaired.spaces.space import Part, build_space
+from unpaired.spaces.readout import held_out
+from unpaired.spaces.solution import Evidence, HeldPair, Solution
+from unpaired.spaces.space import Part, Space, build_space
 from unpaired.types import FloatArray, IntArray
 from unpaired.views.view import GEODESICS, KERNEL, LINEAR, View, fit_view, smooth_view
 
@@ -50,6 +51,8 @@ HUB_SHARE = 15
 """One row in so many of the other side counts as near a row in the hub correction."""
 N_NEAREST = 10
 """Rows that count as near where single partners were found."""
+N_FOLDS = 3
+"""Shares of the known pairs that are held out in turn."""
 
 
 @dataclass(frozen=True)
@@ -125,55 +128,96 @@ def align_softly(
     }
     found = compare_starts(views, profiles, pairs, similarity, given, rng, SEARCH)
     searched = [views[name] for name in found.views]
-    clues = Clues(searched, [profiles[name] for name in found.views], similarity)
     read = list(searched)
+    smooth_by: tuple[int, ...] = ()
     if LINEAR in found.views:
         read += [fit_view(KERNEL, x, y, rng), smooth_view(views[LINEAR])]
-    start = given.get(found.winner.start)
-    rounds: list[Round] = []
-    last = Step(SEARCH.temperature, power=SEARCH.power)
-    critic = CanonicalCritic(read, pairs)
-    if len(pairs.known) >= GROWTH.least and start is None:
-        critic = CanonicalCritic(read, pairs, Trust())
-        rounds = _grow(critic, clues)
-        plan, last = rounds[-1].plan, rounds[-1].step
-    elif len(pairs.known) or start is not None:
-        rounds = _refine(critic, list(views.values()), clues, start)
-        plan = rounds[-1].plan
-    else:
-        plan = profile_plan(clues, pairs)
-    parts, dependence = critic(plan, last)
+        smooth_by = (found.views.index(LINEAR), len(found.views))  # unseen rows gain most
+    clues = Clues(searched, [profiles[name] for name in found.views], similarity)
+    search = _Search(list(views.values()), clues, read, given.get(found.winner.start), smooth_by)
+    critic, parts, history = search.maps(pairs)
     scores = _sampled_scores(critic, parts, found.rows)
     agreement = found.agreement(scores, SEARCH) if scores.numel() else float("nan")
-    kind, notes = ("known pairs" if len(pairs.known) else "profiles"), []
-    smooth_by: tuple[int, ...] = ()
-    n_nearest = -(-len(y) // HUB_SHARE)
-    confirmed = float("nan")
-    climbs = refines and len(pairs.known) < GROWTH.least  # more known pairs say more by themselves
-    refined = refine(x, y, pairs, place_free(critic, parts), rng) if climbs else None
-    if refined is not None and refined.accepted:
-        confirmed = refined.confirmed
-        kind, read, parts, n_nearest = "refined", [refined.view], refined.parts, N_NEAREST
-        notes.append(
-            "Refinement on random samples was kept: its runs end at one answer, and "
-            f"{refined.confirmed:.0%} of the rows find their partner again."
-        )
-    elif LINEAR in found.views:  # rows that were never seen gain most
-        smooth_by = (found.views.index(LINEAR), len(found.views))
-    history = [{"dependence": r.dependence} for r in rounds] or [{"dependence": dependence}]
     reached = {
         f"{f.view}, {f.start}" + (" profile" if f.start in (OWN, JOINT) else ""): f.dependence
         for f in found.finalists
     }
+    evidence = Evidence(reached, agreement, found.winner.gap)
+    kind, notes, space = "known pairs" if len(pairs.known) else "profiles", [], None
+    if len(pairs.known) >= GROWTH.least:  # known pairs say more than refinement
+        evidence = replace(evidence, held_out=search.held_out(x, y, pairs, rng))
+    elif refines:
+        refined = refine(x, y, pairs, place_free(critic, parts), rng)
+        evidence = replace(evidence, confirmed=refined.confirmed, surprise=refined.surprise)
+        if refined.accepted:
+            kind, space = "refined", build_space([refined.view], refined.parts, n_nearest=N_NEAREST)
+            notes.append("Refinement on random samples was kept: strangers would not end so close.")
     return Solution(
-        build_space(read, parts, n_nearest=n_nearest, smooth_by=smooth_by),
-        Evidence(reached, agreement, found.winner.gap, confirmed),
+        search.space(parts) if space is None else space,
+        evidence,
         kind,
         certainty=1.0,
         temperature=READ_TEMPERATURES[kind],
         history=history,
         notes=notes,
     )
+
+
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """What maps are made of, whichever pairs are known."""
+
+    views: list[View]
+    """All of them."""
+    clues: Clues
+    read: list[View]
+    """The views that the maps are read in."""
+    start: DensePlan | None
+    """A given start, where it reached the largest dependence."""
+    smooth_by: tuple[int, ...]
+
+    def maps(self, pairs: Pairs) -> tuple[CanonicalCritic, list[Part], list[dict[str, float]]]:
+        """The parts that known pairs, profiles or a start lead to, and one dict per step."""
+        last = Step(SEARCH.temperature, power=SEARCH.power)
+        critic = CanonicalCritic(self.read, pairs)
+        rounds: list[Round] = []
+        if len(pairs.known) >= GROWTH.least and self.start is None:
+            critic = CanonicalCritic(self.read, pairs, Trust())
+            rounds = _grow(critic, self.clues)
+            last = rounds[-1].step
+        elif len(pairs.known) or self.start is not None:
+            rounds = _refine(critic, self.views, self.clues, self.start)
+        plan = rounds[-1].plan if rounds else profile_plan(self.clues, pairs)
+        parts, dependence = critic(plan, last)
+        return (
+            critic,
+            parts,
+            [{"dependence": r.dependence} for r in rounds] or [{"dependence": dependence}],
+        )
+
+    def space(self, parts: Sequence[Part]) -> Space:
+        """The space of the parts."""
+        n_nearest = -(-len(self.read[0].y) // HUB_SHARE)
+        return build_space(self.read, parts, n_nearest=n_nearest, smooth_by=self.smooth_by)
+
+    def held_out(
+        self, x: Tensor, y: Tensor, pairs: Pairs, rng: np.random.Generator
+    ) -> tuple[HeldPair, ...]:
+        """Where maps that did not know a known pair place it, one entry per known pair.
+
+        Pairs are held out in turn, N_FOLDS times; the views are those chosen with all of them.
+        """
+        known, found = pairs.known.cpu().numpy(), []
+        for fold in np.array_split(rng.permutation(len(known)), N_FOLDS):
+            some = make_pairs(np.delete(known, fold, axis=0), len(x), len(y), x.device)
+            _, parts, _ = self.maps(some)
+            space = self.space(parts)
+            rows, columns = known[fold].T
+            others = np.union1d(some.free_y.cpu().numpy(), columns)
+            scores = space.scores(x[rows], y[others]).cpu().numpy().astype(np.float64)
+            heat = READ_TEMPERATURES["known pairs"]
+            found += held_out(scores, np.searchsorted(others, columns), heat)
+        return tuple(found)
 
 
 def profile_plan(clues: Clues, pairs: Pairs) -> DensePlan:

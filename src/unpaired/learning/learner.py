@@ -34,7 +34,7 @@ from unpaired.learning.cross_validation import (
 from unpaired.learning.towers import TowerConfig, train_towers
 from unpaired.math.canonical import LEAST_RIDGE, Maps, Moments, canonical_maps
 from unpaired.plans.plan import Plan
-from unpaired.spaces.solution import Evidence, Replication, Solution
+from unpaired.spaces.solution import Evidence, HeldPair, Solution
 from unpaired.spaces.space import Part, build_space
 from unpaired.types import IntArray
 from unpaired.views.features import Features, fit_features
@@ -228,7 +228,7 @@ def learn(
     dependence = [entry["dependence"] for entry in history if "dependence" in entry][-1]
     solution = Solution(
         build_space(views, parts, n_nearest=config.n_nearest),
-        Evidence({"known pairs": dependence}, replication=Replication(held_out=ranks)),
+        Evidence({"known pairs": dependence}, held_out=tuple(map(HeldPair, ranks))),
         "known pairs",
         certainty=1.0,
         temperature=UNSURE if heat is None else heat,

@@ -15,7 +15,7 @@ from unpaired.math.neighbours import build_cells, search_cells, top_k
 from unpaired.plans.assignment import assign, assign_sparse, complete
 from unpaired.plans.plan import DENSE_ENTRIES
 from unpaired.problem.problem import MANY_TO_ONE, ONE_TO_ONE, Problem
-from unpaired.spaces.solution import Evidence, Solution
+from unpaired.spaces.solution import Evidence, HeldPair, Solution
 from unpaired.trust.false_discovery import fit_chooser
 from unpaired.types import FloatArray, IntArray, Match, Objective, Verdict
 
@@ -237,6 +237,24 @@ def read_partners(
         found.append(read_dense(scores, own, np.minimum(SURE, certainty * shares)))
     names = [field.name for field in fields(Reading)]
     return Reading(*(np.concatenate([getattr(part, name) for part in found]) for name in names))
+
+
+def held_out(scores: FloatArray, partner: IntArray, heat: float) -> list[HeldPair]:
+    """Known partners (k,) under the scores (k, m) of a fit that did not know them."""
+    scaled = scores / max(float(scores.std()), 1e-12) / heat
+    best, shares = scores.argmax(axis=1), softmax(scaled, axis=1).max(axis=1)
+    ranks = relative_ranks(scores, partner)
+    return [
+        HeldPair(float(rank), min(SURE, float(share)), bool(right))
+        for rank, share, right in zip(ranks, shares, best == partner, strict=True)
+    ]
+
+
+def relative_ranks(scores: FloatArray, column: IntArray) -> FloatArray:
+    """The share of other columns that score above each row's column; ties count half."""
+    own = scores[np.arange(len(scores)), column][:, None]
+    above = (scores > own).sum(1) + ((scores == own).sum(1) - 1) / 2.0
+    return np.asarray(above / max(scores.shape[1] - 1, 1))
 
 
 def _placed(problem: Problem, solution: Solution) -> tuple[FloatArray, FloatArray]:

@@ -15,8 +15,18 @@ class Replication:
     """Share of rows for which both name the same partner, beyond chance (Cohen's kappa)."""
     ranks: float = float("nan")
     """1 - 2 x mean relative rank of one's best partner under the other; 0 = unrelated."""
-    held_out: tuple[float, ...] = ()
-    """Relative rank of each known partner under the fit that did not know it, 0 to 1."""
+
+
+@dataclass(frozen=True)
+class HeldPair:
+    """A known pair under a fit that did not know it."""
+
+    rank: float
+    """Share of other rows of y that score above its own, 0 to 1."""
+    share: float = float("nan")
+    """Confidence, before any calibration, of the best row of y; NaN: not measured."""
+    right: bool = False
+    """Whether that is the known one."""
 
 
 @dataclass(frozen=True)
@@ -30,8 +40,13 @@ class Evidence:
     gap: float = float("nan")
     """Dependence above that of random maps, as a share of what was possible; NaN: not measured."""
     confirmed: float = float("nan")
-    """Share of rows whose mutual partner refinement finds again without them; NaN: not kept."""
+    """Share of rows whose mutual partner refinement finds again without them; NaN: not refined."""
+    surprise: float = float("nan")
+    """How much closer both sides end in refinement than from starts with random signs, in standard
+    deviations of those; NaN: not refined."""
     replication: Replication = Replication()
+    held_out: tuple[HeldPair, ...] = ()
+    """Known pairs that were held out in turn."""
 
 
 @dataclass(frozen=True, eq=False)

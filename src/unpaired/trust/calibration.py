@@ -31,8 +31,6 @@ class Calibration:
     """Date and command that made them."""
     alone: Regime
     """Without known pairs."""
-    helped: Regime
-    """With known pairs that were held out in turn by the fits on halves."""
     repeated: tuple[int, int]
     """Of the runs whose single partners were named again: with FOSCTTM < 0.2, and all."""
     repeated_rank: tuple[float, float, float]
@@ -49,15 +47,6 @@ CALIBRATION = Calibration(
         low=(0.3765, 0.3482, 0.3482, 0.3038, 0.1582, 0.0236),
         high=(0.5425, 0.5388, 0.5388, 0.5388, 0.5388, 0.5),
         row=0.5548,
-    ),
-    helped=Regime(
-        intercept=-1.396,
-        weights={"placed": 1.432, "ranks and placed": 2.1993},
-        knots=(-1.396, -1.2631, -1.0044, -0.1231, 1.2666, 5.4754),
-        rank=(0.4815, 0.4458, 0.2968, 0.1196, 0.0372, 0.0004),
-        low=(0.041, 0.041, 0.041, 0.041, 0.0002, 0.0),
-        high=(0.5, 0.5, 0.5, 0.5, 0.2565, 0.1781),
-        row=0.7484,
     ),
     repeated=(6, 6),
     repeated_rank=(0.0, 0.0, 0.05),

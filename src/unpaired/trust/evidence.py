@@ -16,6 +16,7 @@ import torch
 from unpaired.math.copies import copies_of, first_copies
 from unpaired.math.neighbours import top_k
 from unpaired.problem.problem import Problem
+from unpaired.spaces.readout import relative_ranks
 from unpaired.spaces.solution import Replication, Solution
 from unpaired.spaces.space import Space
 from unpaired.types import FloatArray, IntArray
@@ -49,9 +50,8 @@ def replicate(
 ) -> Replication:
     """How well two fits on halves of the rows of x repeat each other.
 
-    Each half brings its own known pairs, so the other half's are held out from it. Where y has many
-    rows, those that the solution names for the halves are among the ones taken: that tells the fits
-    which rows of y take part, not which belongs to which.
+    Where y has many rows, those that the solution names for the halves are among the ones taken:
+    that tells the fits which rows of y take part, not which belongs to which.
     """
     problem = replace(problem, start=None)  # both fits would repeat what they were given
     order = rng.permutation(len(problem.x))
@@ -65,15 +65,7 @@ def replicate(
     group = copies_of(problem.y[rows_y])[0]
     first, second = (score_rows(space, problem.x[judged], problem.y[rows_y]) for space in spaces)
     single, ranks = repeated_partners(first, second, group)
-    held: list[float] = []
-    place = np.full(len(problem.y), -1)
-    place[rows_y] = np.arange(len(rows_y))
-    for space, unseen in ((spaces[0], halves[1]), (spaces[1], halves[0])):
-        known = problem.known[np.isin(problem.known[:, 0], unseen)]
-        if len(known):
-            scores = score_rows(space, problem.x[known[:, 0]], problem.y[rows_y])
-            held += relative_ranks(scores, place[known[:, 1]]).tolist()
-    return Replication(single, ranks, tuple(held))
+    return Replication(single, ranks)
 
 
 def repeated_partners(
@@ -93,13 +85,6 @@ def repeated_partners(
     single = (same - chance) / (1.0 - chance) if chance < 1.0 else 0.0
     ranks = [relative_ranks(others, best).mean(), relative_ranks(scores, other).mean()]
     return single, 1.0 - 2.0 * float(np.mean(ranks))
-
-
-def relative_ranks(scores: FloatArray, column: IntArray) -> FloatArray:
-    """The share of other columns that score above each row's column; ties count half."""
-    own = scores[np.arange(len(scores)), column][:, None]
-    above = (scores > own).sum(1) + ((scores == own).sum(1) - 1) / 2.0
-    return np.asarray(above / max(scores.shape[1] - 1, 1))
 
 
 def effective_rank(rows: FloatArray) -> float:

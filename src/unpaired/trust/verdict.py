@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from scipy.special import expit
 from scipy.stats import norm
@@ -16,15 +18,18 @@ GOOD = 0.2
 """FOSCTTM below which a match is right for groups of rows."""
 REPEATED = 0.25
 """Share of single partners that two fits on halves must have in common to be relied on."""
-CONFIRMED = 0.75
-"""Or share of rows whose partner is found again without them, where refinement on random samples
-ended at one answer; unrelated Gaussians have reached 0.64, and their runs did not agree."""
+NAMED = 0.5
+"""Or share of held-out known partners that must have been named,"""
+ENOUGH = 8
+"""if there were so many."""
 COARSE = 0.5
 """Probability from which on a match is called coarse."""
 LEAST_HELD = 4
 """Known pairs that must have been held out for their ranks to count."""
 SPREAD = 0.15
 """Least standard deviation of the ranks of held-out pairs that is believed."""
+WEIGHT = 1.0
+"""Rows that are wrong, counted beside those that were held out."""
 PRIOR = 0.3, 0.2
 """Mean and standard deviation of FOSCTTM before anything is seen."""
 LEAST_ROWS, MOST_ROWS = 50, 500
@@ -37,19 +42,17 @@ MANY_REPEATS = 0.05
 
 def judge(solution: Solution, shape: Shape, calibration: Calibration = CALIBRATION) -> Verdict:
     """The verdict on a solution, from its evidence and the shape of the data."""
-    evidence = solution.evidence
-    held = evidence.replication.held_out if len(evidence.replication.held_out) >= LEAST_HELD else ()
-    relied = repeats_itself(solution)
-    if relied and not held:
+    evidence, relied = solution.evidence, repeats_itself(solution)
+    if len(evidence.held_out) >= LEAST_HELD:
+        expected, deviation = with_held_out([pair.rank for pair in evidence.held_out])
+        probability = float(norm.cdf((GOOD - expected) / deviation))
+        low, high = expected - NINETY * deviation, expected + NINETY * deviation
+    elif relied:
         right, total = calibration.repeated
         probability = (right + 0.5) / (total + 1.0)  # Jeffreys
         expected, low, high = calibration.repeated_rank
-    elif held and np.isnan(evidence.replication.single):  # held out of the fit on all rows
-        expected, deviation = with_held_out(held)
-        probability = float(norm.cdf((GOOD - expected) / deviation))
-        low, high = expected - NINETY * deviation, expected + NINETY * deviation
     else:
-        regime = calibration.helped if held else calibration.alone
+        regime = calibration.alone
         score = log_odds(evidence, shape, regime)
         probability = float(expit(score))
         expected, low, high = (
@@ -69,13 +72,17 @@ def judge(solution: Solution, shape: Shape, calibration: Calibration = CALIBRATI
 
 
 def repeats_itself(solution: Solution) -> bool:
-    """Whether single partners are named again by fits that did not see them.
+    """Whether single partners, or the map as a whole, are found again by blind fits.
 
-    On the soft path halves of the rows prove little: in few directions they repeat a wrong answer.
+    Fits on halves of the rows tell where partners are evident; on the soft path they repeat a wrong
+    answer in few directions, and refinement has to find its own map again. Held-out known pairs
+    tell by how many of them were named.
     """
     evidence = solution.evidence
-    found_again = solution.evident and evidence.replication.single >= REPEATED
-    return found_again or evidence.confirmed >= CONFIRMED
+    if evidence.held_out:
+        return len(evidence.held_out) >= ENOUGH and _named(evidence) >= NAMED
+    evident = solution.evident and evidence.replication.single >= REPEATED
+    return evident or solution.kind == "refined"
 
 
 def features(evidence: Evidence, shape: Shape) -> dict[str, float]:
@@ -84,23 +91,14 @@ def features(evidence: Evidence, shape: Shape) -> dict[str, float]:
     In few directions unrelated data agree as well, so agreement counts by the log of their number.
     """
     room = np.log(max(shape.rank, 1.0))
-    held = evidence.replication.held_out
-    placed = 0.0 if len(held) < LEAST_HELD else max(1.0 - 2.0 * _bound(held), 0.0)
     ranks = room * max(_measured(evidence.replication.ranks), 0.0)
     values = {
         "ranks": ranks,
         "agreement": room * _measured(evidence.agreement),
         "gap": room * max(_measured(evidence.gap), 0.0),
         "rows": np.log(np.clip(shape.n / LEAST_ROWS, 1.0, MOST_ROWS / LEAST_ROWS)),
-        "placed": placed,
-        "ranks and placed": ranks * placed,
     }
     return {name: float(value) for name, value in values.items()}
-
-
-def _bound(ranks: tuple[float, ...]) -> float:
-    """The mean of held-out ranks and one standard error of it."""
-    return float(np.mean(ranks) + max(np.std(ranks, ddof=1), SPREAD) / np.sqrt(len(ranks)))
 
 
 def _measured(value: float) -> float:
@@ -114,7 +112,7 @@ def log_odds(evidence: Evidence, shape: Shape, regime: Regime) -> float:
     return regime.intercept + float(sum(weighed))
 
 
-def with_held_out(ranks: tuple[float, ...]) -> tuple[float, float]:
+def with_held_out(ranks: Sequence[float]) -> tuple[float, float]:
     """Mean and standard deviation of FOSCTTM once ranks of held-out known partners are seen.
 
     Before, little is known (PRIOR); all is taken as normal.
@@ -127,32 +125,47 @@ def with_held_out(ranks: tuple[float, ...]) -> tuple[float, float]:
 
 
 def claims(solution: Solution, verdict: Verdict, calibration: Calibration = CALIBRATION) -> Claim:
-    """How confidence of rows becomes a probability, given the verdict on the whole."""
+    """How confidence of rows becomes a probability, given the verdict on the whole.
+
+    Known pairs that were held out tell how many of the shares come true; a few of them count beside
+    WEIGHT rows of which nothing does.
+    """
     evidence = solution.evidence
+    measured = [pair for pair in evidence.held_out if np.isfinite(pair.share)]
+    if measured:
+        claimed = sum(pair.share for pair in measured)
+        factor = sum(pair.right for pair in measured) / (claimed + WEIGHT)
+        return lambda share: np.minimum(factor, 1.0) * share
+    if evidence.held_out:
+        return lambda share: share  # their temperature was chosen by held-out pairs
     if verdict.level == "reliable":
-        factor = evidence.replication.single if solution.evident else evidence.confirmed
-    else:
-        held = len(evidence.replication.held_out) >= LEAST_HELD
-        factor = (calibration.helped if held else calibration.alone).row
-    return lambda share: verdict.probability * factor * share
+        single = evidence.replication.single if solution.evident else evidence.confirmed
+        return lambda share: verdict.probability * single * share
+    return lambda share: verdict.probability * calibration.alone.row * share
+
+
+def _named(evidence: Evidence) -> float:
+    return float(np.mean([pair.right for pair in evidence.held_out]))
 
 
 def reasons_for(solution: Solution, shape: Shape) -> tuple[str, ...]:
     """Sentences on what speaks for and against the solution."""
     evidence, found = solution.evidence, []
-    replication = evidence.replication
-    if len(replication.held_out) >= LEAST_HELD:
-        mean = float(np.mean(replication.held_out))
-        count = len(replication.held_out)
+    single = evidence.replication.single
+    if len(evidence.held_out) >= LEAST_HELD:
+        mean = float(np.mean([pair.rank for pair in evidence.held_out]))
+        count = len(evidence.held_out)
         found.append(f"{count} known pairs, held out, were placed at a mean rank of {mean:.2f}")
-    if solution.evident and replication.single >= REPEATED:
+    elif solution.kind == "refined":
         found.append(
-            f"two fits on halves of the rows name the same partner for {replication.single:.0%} "
-            "of the rows"
+            f"both sides end {evidence.surprise:.0f} standard deviations closer than strangers do"
         )
-    elif evidence.confirmed >= CONFIRMED:
         found.append(f"{evidence.confirmed:.0%} of the rows find their partner without themselves")
-    elif replication.single < REPEATED:
+    elif solution.evident and single >= REPEATED:
+        found.append(
+            f"two fits on halves of the rows name the same partner for {single:.0%} of them"
+        )
+    elif single < REPEATED:
         found.append("two fits on halves of the rows name other partners")
     if evidence.agreement < 0.6:
         found.append("starts disagree")
