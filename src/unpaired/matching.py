@@ -166,8 +166,9 @@ def solve(problem: Problem, seed: int) -> Alignment:
     rng = derive_rng(seed, "match")
     rows_x, rows_y = problem.counted
     whole = len(rows_x) == len(problem.x) and len(rows_y) == len(problem.y)
-    solution = _solve(problem if whole else problem.restrict(rows_x, rows_y), rng)
-    verdict = judge(solution, shape_of(problem))
+    counted = problem if whole else problem.restrict(rows_x, rows_y)
+    solution = _solve(counted, rng)
+    verdict = judge(solution, shape_of(counted))
     found = read_match(problem, solution, verdict, claims(solution, verdict))
     return Alignment(found, solution)
 

@@ -5,7 +5,8 @@ import pytest
 import torch
 from joblib import parallel_config
 
-from unpaired.alignment.alternation import CanonicalCritic, make_pairs
+from unpaired.alignment import finalists
+from unpaired.alignment.alternation import CanonicalCritic, alternate, make_pairs
 from unpaired.alignment.finalists import (
     JOINT,
     OWN,
@@ -17,7 +18,7 @@ from unpaired.alignment.finalists import (
     disagreement,
     matched_cka,
 )
-from unpaired.alignment.profiles import profiles_of
+from unpaired.alignment.profiles import joined, profile_score, profiles_of
 from unpaired.math.dependence import cka
 from unpaired.plans.plan import DensePlan, hard_plan
 from unpaired.views.view import GEODESICS, LINEAR, View, fit_view
@@ -174,3 +175,26 @@ def test_side_information_joins_the_profiles(problem):
         for f, p in zip((plain, told), places, strict=True)
     ]
     assert float(right[1]) > float(right[0])
+
+
+def test_profiles_are_held_through_the_rounds_of_every_start_but_random_maps(problem, monkeypatch):
+    views, profiles, _ = problem
+    seen = []
+
+    def spy(critic, schedule, plan, held=None):
+        seen.append((schedule, held))
+        return alternate(critic, schedule, plan, held=held)
+
+    monkeypatch.setattr(finalists, "alternate", spy)
+    config = SearchConfig(n_rows=80)
+    pairs = make_pairs(None, 80, 80, CPU)
+    compare_starts(views, profiles, pairs, None, {}, np.random.default_rng(0), config)
+    with_profiles = [(schedule, held) for schedule, held in seen if held is not None]
+    assert len(with_profiles) == 4  # two views, two profiles
+    assert len(seen) == 4 + 4 * config.n_null
+    for schedule, _ in with_profiles:
+        assert len(schedule) == config.n_rounds
+        assert all(step.held > 0.1 for step in schedule)
+    own = profile_score(*joined([profiles[LINEAR]]))
+    torch.testing.assert_close(with_profiles[0][1], own)
+    assert all(step.held == 0.0 for schedule, held in seen if held is None for step in schedule)

@@ -237,6 +237,17 @@ def test_evident_partners_respect_what_is_known_and_what_is_forbidden(registered
     assert reading.partner[2] != truth[2]
     assert reading.partner[3] != truth[3]
     assert (reading.partner[4:80] == truth[4:80]).mean() > 0.95
+    assert (reading.partner >= 0).all()  # those that must not have their nearest get another
+
+
+def test_forbidden_pairs_are_not_made_where_rows_may_be_left_out(registered):
+    x, y, truth = registered
+    rows = np.arange(5)
+    forbidden = np.column_stack([rows, truth[rows]])
+    problem = check_problem(x, y, forbidden=forbidden, leave_out=True)
+    reading = read_evident(problem, solution("evident", certainty=1.0))
+    assert (reading.partner[rows] != truth[rows]).all()
+    assert (reading.partner[5:80] == truth[5:80]).mean() > 0.9
 
 
 def test_strangers_are_left_out_where_rows_may_be(registered):

@@ -51,6 +51,8 @@ class RefinementConfig:
     """Temperature of the first plan, in standard deviations of the scores it comes from."""
     n_flips: int = 5
     """Starts with random signs."""
+    came_back: float = 0.9
+    """Overlap with the answer from which on a run from one of them ended there."""
     n_judged: int = 2000
     """Rows a side on which the answer is compared with them, at most."""
     least_spread: float = 0.003
@@ -122,18 +124,23 @@ def climb(view: View, pairs: Pairs, rotation: Tensor, rng: np.random.Generator) 
 def surprise(view: View, pairs: Pairs, rotation: Tensor, rng: np.random.Generator) -> float:
     """How much closer a run from the rotation ends than runs from it with random signs.
 
-    In standard deviations of the latter.
+    In standard deviations of the latter. Runs that come back to the same answer are not counted; 0
+    where fewer than three do not.
     """
     free = Pairs(pairs.known[:0], pairs.weights[:0], pairs.free_x, pairs.free_y)
     judged = free.draw(REFINEMENT.n_judged, rng)
     signs = 1 - 2 * rng.integers(2, size=(REFINEMENT.n_flips, len(rotation), 1))
     flips = torch.as_tensor(signs, device=rotation.device).to(rotation)
-    own, *others = (
-        closeness(view, judged, climb(view, judged, start, rng))
-        for start in (rotation, *(flips * rotation))
-    )
-    spread = max(float(np.std(others, ddof=1)), REFINEMENT.least_spread)
-    return float((own - np.mean(others)) / spread)
+    own, *others = (climb(view, judged, start, rng) for start in (rotation, *(flips * rotation)))
+    ends = [
+        closeness(view, judged, other)
+        for other in others
+        if overlap_of([own, other]) < REFINEMENT.came_back
+    ]
+    if len(ends) < 3:
+        return 0.0
+    spread = max(float(np.std(ends, ddof=1)), REFINEMENT.least_spread)
+    return float((closeness(view, judged, own) - np.mean(ends)) / spread)
 
 
 def closeness(view: View, pairs: Pairs, rotation: Tensor) -> float:

@@ -21,7 +21,7 @@ FEWEST_CONSECUTIVE = 10
 def says_id(name: str) -> bool:
     """Whether the name of a column says that it holds names of rows.
 
-    >>> [says_id(n) for n in ("ID", "cell_id", "sampleId", "width", "valid", "Unnamed: 0")]
+    >>> list(map(says_id, ("ID", "cell_id", "sampleId", "width", "valid", "Unnamed: 0")))
     [True, True, True, False, False, True]
     """
     if name.startswith("Unnamed: 0"):  # what pandas calls an index that was written and read again

@@ -35,8 +35,9 @@ _NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 class SavedEstimator(BaseEstimator):  # type: ignore[misc]
     """An estimator whose fitted state is a dict of arrays and a dict of plain values.
 
-    After ``fit``, where views came as frames whose columns have names: ``feature_names_in_`` (of
-    the first view) and ``feature_names_in_y_`` (of y).
+    After ``fit``: ``n_features_in_`` (columns of the first view) and ``n_features_in_y_`` (of y);
+    where views came as frames whose columns have names, ``feature_names_in_`` and
+    ``feature_names_in_y_``.
     """
 
     def _state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
@@ -46,6 +47,12 @@ class SavedEstimator(BaseEstimator):  # type: ignore[misc]
     def _restore(self, arrays: dict[str, np.ndarray], values: dict[str, Any]) -> None:
         """Become fitted again."""
         raise NotFittedError
+
+    def __sklearn_tags__(self) -> Any:
+        """Return what scikit-learn wants to know of an estimator."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "history_"):
@@ -75,6 +82,16 @@ class SavedEstimator(BaseEstimator):  # type: ignore[misc]
         return rows
 
     @property
+    def n_features_in_(self) -> int:
+        """Number of the first view's columns in ``fit``."""
+        return self._columns_of_view(0)[0]
+
+    @property
+    def n_features_in_y_(self) -> int:
+        """Number of the second view's columns in ``fit``."""
+        return self._columns_of_view(1)[0]
+
+    @property
     def feature_names_in_(self) -> NDArray[Any]:
         """Names of the first view's columns in ``fit``."""
         return self._names_of_view(0)
@@ -84,10 +101,15 @@ class SavedEstimator(BaseEstimator):  # type: ignore[misc]
         """Names of the second view's columns in ``fit``."""
         return self._names_of_view(1)
 
-    def _names_of_view(self, view: int) -> NDArray[Any]:
+    def _columns_of_view(self, view: int) -> tuple[int, tuple[str, ...] | None]:
         kept = list(getattr(self, "columns_", {}).values())
-        names = kept[view][1] if view < len(kept) else None
-        if names is None:  # as scikit-learn's estimators: hasattr tells whether there are names
+        if view >= len(kept):  # as in scikit-learn's estimators: hasattr tells
+            raise AttributeError("fit has not seen the columns of this view")
+        return kept[view]
+
+    def _names_of_view(self, view: int) -> NDArray[Any]:
+        names = self._columns_of_view(view)[1]
+        if names is None:
             raise AttributeError("fit has not seen a frame whose columns have names")
         return np.asarray(names, dtype=object)
 

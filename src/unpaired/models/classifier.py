@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
+from sklearn.base import TransformerMixin
 
 from unpaired._checks import check_choice, check_number, check_view
 from unpaired._random import RandomState, derive_rng, resolve_seed
@@ -24,7 +25,7 @@ from unpaired.types import FloatArray, IntArray
 SPACE = ("mean", "axes", "wide", "whitened", "before_last", "smoothed", "neighbours")
 
 
-class UnsupervisedClassifier(SavedEstimator):
+class UnsupervisedClassifier(TransformerMixin, SavedEstimator):  # type: ignore[misc]
     """Learn a classifier from image vectors and one vector per class, with no or few labels.
 
     The images are grouped so that neighbours share a group: a linear head is trained to maximise

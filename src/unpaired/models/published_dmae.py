@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from unpaired._checks import check_choice, check_pairs, check_partners, check_view
+from unpaired._checks import check_choice, check_pairs, check_partners
 from unpaired._random import RandomState, derive_rng, derive_seed, resolve_seed
 from unpaired.errors import CollapseWarning, InputError
 from unpaired.evaluation.retrieval import foscttm
@@ -140,7 +140,7 @@ class PublishedDMAE(SavedEstimator):
         """
         given = {name: getattr(self, name) for name in NAMES}
         config = resolve(given)
-        rows_x, rows_y = check_view(x, "x"), check_view(y, "y")
+        rows_x, rows_y = self._rows_of_fit(x=x, y=y)
         known = check_pairs(pairs, len(rows_x), len(rows_y))
         free_x, free_y = _free_rows(known, len(rows_x), len(rows_y), config)
         matches = bool(len(free_x) and len(free_y))
@@ -149,7 +149,6 @@ class PublishedDMAE(SavedEstimator):
         _check_size(free_x, free_y)
         self.seed_ = resolve_seed(self.random_state)
         self._device = pick_device(self.device)
-        self.widths_ = (rows_x.shape[1], rows_y.shape[1])
         partner: IntArray | None = None
         if isinstance(begin, str) and begin == "engine":
             seed = derive_seed(self.seed_, "engine")
@@ -207,15 +206,7 @@ class PublishedDMAE(SavedEstimator):
         return torch.as_tensor(rows, dtype=torch.float32, device=self._device)
 
     def _checked(self, rows: Any, view: int) -> Tensor:
-        self._check_fitted()
-        name = "xy"[view]
-        array = check_view(rows, name, min_rows=1)
-        if array.shape[1] != self.widths_[view]:
-            raise InputError(
-                f"{name} must have the {self.widths_[view]} columns seen in fit: it has "
-                f"{array.shape[1]}. Use the same features as in training."
-            )
-        return self._tensor(array)
+        return self._tensor(self._rows_like_fit(rows, "xy"[view]))
 
     def _state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         arrays = {f"trace.{step}": pairs for step, pairs in enumerate(self.trace_)}
@@ -225,13 +216,11 @@ class PublishedDMAE(SavedEstimator):
         return arrays, {
             "seed": self.seed_,
             "history": self.history_,
-            "widths": self.widths_,
             "n_trace": len(self.trace_),
         }
 
     def _restore(self, arrays: dict[str, np.ndarray], values: dict[str, Any]) -> None:
         self.seed_, self.history_ = values["seed"], values["history"]
-        self.widths_ = tuple(values["widths"])
         self.trace_ = [arrays[f"trace.{step}"] for step in range(values["n_trace"])]
         self._device = pick_device(self.device)
 

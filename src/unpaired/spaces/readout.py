@@ -34,6 +34,8 @@ MORE_PROBABLE = 0.5
 BLOCK_ROWS = 4096
 BARRED = 1e12
 """Cost of a forbidden pair."""
+TINY = "tiny"
+"""Solutions whose scores, each counted by its rows' weights, are the gradient of the alignment."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +149,8 @@ def read_scores(problem: Problem, solution: Solution) -> Reading:
         scores = (left @ right.T).astype(np.float64)
         if problem.side is not None:
             scores += problem.side.block(np.arange(n_x), np.arange(n_y))
-        partner = assign(-scores, known=problem.known, forbidden=problem.forbidden)
+        counted = scores * _counts(problem) if solution.kind == TINY else scores
+        partner = assign(-counted, known=problem.known, forbidden=problem.forbidden)
         own = scores[np.arange(n_x), np.maximum(partner, 0)]
         shares = 1.0 / np.exp((scores - own[:, None]) / heat).sum(axis=1)
         return read_dense(scores, partner, np.minimum(SURE, certainty * shares))
@@ -255,6 +258,13 @@ def relative_ranks(scores: FloatArray, column: IntArray) -> FloatArray:
     own = scores[np.arange(len(scores)), column][:, None]
     above = (scores > own).sum(1) + ((scores == own).sum(1) - 1) / 2.0
     return np.asarray(above / max(scores.shape[1] - 1, 1))
+
+
+def _counts(problem: Problem) -> FloatArray:
+    """How often each pair counts, (n_x, n_y): a row of weight 2 stands for two."""
+    sides = zip(problem.weights, (problem.x, problem.y), strict=True)
+    weight_x, weight_y = (np.ones(len(rows)) if w is None else w for w, rows in sides)
+    return np.outer(weight_x, weight_y)
 
 
 def _placed(problem: Problem, solution: Solution) -> tuple[FloatArray, FloatArray]:
