@@ -9,16 +9,17 @@ directly (``alignment.tiny``), and classes are named (``naming``).
 from __future__ import annotations
 
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 import torch
 from joblib import parallel_config
 
-from unpaired._checks import check_jobs, check_view
+from unpaired._checks import check_jobs, column_names
 from unpaired._random import RandomState, derive_rng, resolve_seed
 from unpaired._threads import few_threads
+from unpaired.aligned import Alignment as Alignment
 from unpaired.alignment.registration import register
 from unpaired.alignment.search import align_softly
 from unpaired.alignment.tiny import align_tiny
@@ -36,31 +37,6 @@ FEW_ROWS = 50
 """Fewer rows cannot tell an answer from an accident."""
 SOFT_ROWS = 3000
 """Rows a side up to which soft alignment sees all of them; above, a sample of this size."""
-
-
-@dataclass(frozen=True, eq=False)
-class Alignment:
-    """A Match over the rows given, and the space that places unseen rows of both sides."""
-
-    match: Match
-    solution: Solution
-
-    def embed_x(self, x: Any) -> FloatArray:
-        """Rows of x so that inner products with embedded rows of y are scores."""
-        return self._placed(x, 0)
-
-    def embed_y(self, y: Any) -> FloatArray:
-        """Rows of y so that inner products with embedded rows of x are scores."""
-        return self._placed(y, 1)
-
-    def score_matrix(self, x: Any, y: Any) -> FloatArray:
-        """How well each row of x goes with each row of y, (n_x, n_y); larger = better."""
-        return self.embed_x(x) @ self.embed_y(y).T
-
-    def _placed(self, rows: Any, side: int) -> FloatArray:
-        checked = check_view(rows, "xy"[side], min_rows=1)
-        tensor = torch.as_tensor(checked, dtype=torch.float32)
-        return self.solution.space.place(tensor, side).numpy()
 
 
 def match(
@@ -158,7 +134,12 @@ def align(
         leave_out=leave_out,
     )
     with _jobs(n_jobs), few_threads(len(problem.x)):
-        return solve(problem, resolve_seed(random_state))
+        found = solve(problem, resolve_seed(random_state))
+    columns = {
+        name: (rows.shape[1], column_names(given))
+        for name, rows, given in (("x", problem.x, x), ("y", problem.y, y))
+    }
+    return replace(found, columns=columns)
 
 
 def solve(problem: Problem, seed: int) -> Alignment:
@@ -169,29 +150,44 @@ def solve(problem: Problem, seed: int) -> Alignment:
     solution = _solve(problem if whole else problem.restrict(rows_x, rows_y), rng)
     verdict = judge(solution, shape_of(problem))
     found = read_match(problem, solution, verdict, claims(solution, verdict))
-    return Alignment(found, solution)
+    return Alignment(found, solution, problem=problem, seed=seed)
 
 
 def _solve(problem: Problem, rng: np.random.Generator) -> Solution:
     """The solution of a problem all of whose rows count."""
     if min(len(problem.x), len(problem.y)) < FEW_ROWS:
         return align_tiny(problem, rng)
-    distinct = _distinct(problem)
-    registered = register(distinct, rng)
-    if registered.stands_out:
-        found = registered.solution()
-        solution = _with(found, replicate(distinct, found, _registered, rng))
-        favoured = problem.side is None or problem.side.favours(
-            read_match(problem, solution).partner
-        )
-        if favoured and repeats_itself(solution):
-            return solution
+    tried: dict[str, float] = {}
+    found = solve_evident(problem, rng, tried)
+    if found is not None:
+        return found
     solution = solve_softly(problem, rng)
     reached = solution.evidence.reached
-    reached |= {f"evident partners, {name}": value for name, value in registered.tried.items()}
+    reached |= {f"evident partners, {name}": value for name, value in tried.items()}
     if repeats_itself(solution):
         return solution
     return _with(solution, replicate(problem, solution, _unrefined, rng))
+
+
+def solve_evident(
+    problem: Problem, rng: np.random.Generator, tried: dict[str, float] | None = None
+) -> Solution | None:
+    """The solution where each row has one near partner; None where none can be relied on.
+
+    ``tried`` is told what each start reached.
+    """
+    if min(len(problem.x), len(problem.y)) < FEW_ROWS:
+        return None
+    distinct = _distinct(problem)
+    registered = register(distinct, rng)
+    if tried is not None:
+        tried |= registered.tried
+    if not registered.stands_out:
+        return None
+    found = registered.solution()
+    solution = _with(found, replicate(distinct, found, _registered, rng))
+    favoured = problem.side is None or problem.side.favours(read_match(problem, solution).partner)
+    return solution if favoured and repeats_itself(solution) else None
 
 
 def _unrefined(problem: Problem, rng: np.random.Generator) -> Solution:
