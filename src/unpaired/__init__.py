@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from unpaired.aligned import Alignment
+    from unpaired.checking import Check, check
     from unpaired.errors import ConvergenceError, DataError, InputError, UnpairedError
     from unpaired.loading import load
     from unpaired.matching import align, match
@@ -25,6 +26,8 @@ _HOMES = {  # public name -> the module it is loaded from when first asked for
     "match": "unpaired.matching",
     "align": "unpaired.matching",
     "Alignment": "unpaired.aligned",
+    "check": "unpaired.checking",
+    "Check": "unpaired.checking",
     "Match": "unpaired.types",
     "Objective": "unpaired.types",
     "UnpairedError": "unpaired.errors",
@@ -34,6 +37,7 @@ _HOMES = {  # public name -> the module it is loaded from when first asked for
 }
 __all__ = [
     "Alignment",
+    "Check",
     "DMAE",
     "ConvergenceError",
     "DataError",
@@ -44,6 +48,7 @@ __all__ = [
     "UnpairedError",
     "UnsupervisedClassifier",
     "align",
+    "check",
     "load",
     "match",
 ]

@@ -10,6 +10,7 @@ import typer
 
 from unpaired import __version__
 from unpaired.commands import bench, data, info, model
+from unpaired.commands.check import check
 from unpaired.commands.console import Console, Quiet
 from unpaired.commands.match import Out, Seed, match
 from unpaired.commands.translate import translate
@@ -28,6 +29,7 @@ app.command()(model.fit)
 app.command()(model.transform)
 app.command()(model.retrieve)
 app.command()(translate)
+app.command()(check)
 app.command()(info.info)
 app.command("ls")(info.list_names)
 app.add_typer(data.app)
