@@ -47,8 +47,8 @@ MAY_IMPORT: dict[str, set[str]] = {
         "problem",
         "spaces",
     },
-    "matching": {"types", "_random", "_checks", "_threads", "math", "problem", "spaces", "aligned"}
-    | {"alignment", "naming", "trust"},
+    "matching": {"errors", "types", "_random", "_checks", "_threads", "math", "problem", "spaces"}
+    | {"aligned", "alignment", "naming", "trust"},
     "checking": {"types", "_random", "_threads", "problem", "trust", "matching"},
     "translating": {"types", "_random", "_checks", "_threads", "spaces", "matching"},
     "published": {"errors", "types", "_checks", "math", "nets", "plans"},
@@ -62,7 +62,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"solvers", "spaces", "naming", "matching", "models"},
     "registry": set(),  # it names homes; what is asked for is imported then
     "loading": {"errors", "_checks", "_saving", "registry"},
-    "experiment": {"types", "matching"},
+    "experiment": {"types", "_random", "math", "problem", "aligned", "trust", "matching"}
+    | {"checking"},
     "report": {"errors", "types"},
     "files": {"errors", "_files", "types"},
     "demo": {"types", "naming", "evaluation", "datasets", "models", "experiment"},

@@ -16,7 +16,7 @@ from unpaired.trust.evidence import shape_of
 from unpaired.trust.verdict import GOOD, judge
 from unpaired.types import IntArray, Verdict
 
-MOST_ROWS = 1500
+MOST_ROWS = 1200
 """Rows a side on which a soft alignment is judged, at most: enough within a minute."""
 MOST_EVIDENT = 50_000
 """Rows a side among which evident partners are looked for, at most."""
@@ -52,7 +52,7 @@ def check(x: Any, y: Any, pairs: Any = None, *, random_state: RandomState = 0) -
     """The verdict that ``match`` would give, in under a minute, and what to do next.
 
     Evident partners are looked for among at most 50,000 rows a side; where there are none, at most
-    1,500 rows a side are aligned softly, the known pairs among them. More rows rarely do worse.
+    1,200 rows a side are aligned softly, the known pairs among them. More rows rarely do worse.
 
     Args:
         x: Rows of one side, (n_x, d_x), as for ``match``.

@@ -23,11 +23,12 @@ from unpaired.aligned import Alignment as Alignment
 from unpaired.alignment.registration import register
 from unpaired.alignment.search import align_softly
 from unpaired.alignment.tiny import align_tiny
+from unpaired.errors import InputError
 from unpaired.math.copies import first_copies
 from unpaired.naming.many_to_one import match_many_to_one
 from unpaired.problem.problem import MANY_TO_ONE, ONE_TO_ONE, Problem, check_problem
 from unpaired.problem.weights import repeated
-from unpaired.spaces.readout import read_match
+from unpaired.spaces.readout import cut_below, read_match
 from unpaired.spaces.solution import Replication, Solution
 from unpaired.trust.evidence import replicate, shape_of
 from unpaired.trust.verdict import claims, judge, repeats_itself
@@ -52,6 +53,7 @@ def match(
     weights: Any = None,
     start: Any = None,
     leave_out: Literal["auto"] | bool = False,
+    min_confidence: float | None = None,
     class_sizes: Any = None,
     n_jobs: int | None = None,
 ) -> Match:
@@ -78,6 +80,8 @@ def match(
             ``Match.objective.per_start`` tells what it reached. One-to-one only.
         leave_out: Leave out rows whose confidence is below one half ("auto" or True): all but the
             known pairs where nothing can be claimed. One-to-one only.
+        min_confidence: Leave out rows whose confidence is below this, 0 to 1, from the finished
+            match; instead of ``leave_out``.
         class_sizes: Largest number of rows of x for each row of y, many-to-one only.
         n_jobs: Starts refined at once (one-to-one, where no partners are evident), -1 = as many as
             there are cores; the result is the same. None takes ``joblib.parallel_config``'s, or 1.
@@ -86,6 +90,7 @@ def match(
         A Match in the order of the rows of x.
     """
     check_jobs(n_jobs)
+    least = check_min_confidence(min_confidence, leave_out)
     problem = check_problem(
         x,
         y,
@@ -102,8 +107,8 @@ def match(
     seed = resolve_seed(random_state)
     with _jobs(n_jobs), few_threads(len(problem.x)):
         if problem.relation == MANY_TO_ONE:
-            return match_many_to_one(problem, derive_rng(seed, "match"))
-        return solve(problem, seed).match
+            return cut_below(match_many_to_one(problem, derive_rng(seed, "match")), least)
+        return cut_below(solve(problem, seed).match, least)
 
 
 def align(
@@ -118,10 +123,12 @@ def align(
     weights: Any = None,
     start: Any = None,
     leave_out: Literal["auto"] | bool = False,
+    min_confidence: float | None = None,
     n_jobs: int | None = None,
 ) -> Alignment:
     """One-to-one matching with the space behind it; arguments as for ``match``."""
     check_jobs(n_jobs)
+    least = check_min_confidence(min_confidence, leave_out)
     problem = check_problem(
         x,
         y,
@@ -139,7 +146,25 @@ def align(
         name: (rows.shape[1], column_names(given))
         for name, rows, given in (("x", problem.x, x), ("y", problem.y, y))
     }
-    return replace(found, columns=columns)
+    return replace(found, match=cut_below(found.match, least), columns=columns)
+
+
+def check_min_confidence(value: float | None, leave_out: object) -> float:
+    """The confidence below which rows are left out; 0 leaves none out.
+
+    Raises:
+        InputError: when it is no share, or ``leave_out`` asks for another.
+    """
+    if value is None:
+        return 0.0
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value <= 1.0:
+        raise InputError(f"min_confidence must be a number from 0 to 1: got {value!r}.")
+    if leave_out:
+        raise InputError(
+            "min_confidence must be left out where leave_out is given, which leaves out rows below "
+            f"0.5: got {value!r} and {leave_out!r}. Pass one of them."
+        )
+    return float(value)
 
 
 def solve(problem: Problem, seed: int) -> Alignment:

@@ -56,7 +56,13 @@ def fit(
     Example: unpaired fit images.npy captions.npy --pairs known.csv --out fitted
     """
     from unpaired._files import check_replaceable, check_writable
-    from unpaired.commands.delivery import deliver, describe_inputs, file_digest, run_record
+    from unpaired.commands.delivery import (
+        deliver,
+        describe_inputs,
+        file_digest,
+        run_record,
+        verdict_record,
+    )
     from unpaired.files.pairs import read_pairs, write_match
     from unpaired.files.reading import read_table
 
@@ -93,7 +99,14 @@ def fit(
         model = DMAE(relation=relation, random_state=seed)
         model.fit(table_x, table_y, known, on_step=lambda entry: step(f"Learning, {_entry(entry)}"))
     record = run_record(
-        "fit", [x, y], options, seed, inputs=inputs, notes=[*table_x.notes, *table_y.notes]
+        "fit",
+        [x, y],
+        options,
+        seed,
+        inputs=inputs,
+        trusted=model.match_.trusted,
+        verdict=verdict_record(model.verdict_),
+        notes=[*table_x.notes, *table_y.notes, *model.notes_],
     )
 
     def write(folder: Path) -> None:

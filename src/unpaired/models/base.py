@@ -12,6 +12,7 @@ from sklearn.exceptions import NotFittedError
 
 from unpaired._checks import check_columns, check_view, column_names
 from unpaired._saving import Columns, saved_columns, saved_match, tuples, write_saved
+from unpaired.types import Verdict
 
 
 class SavedEstimator(BaseEstimator):  # type: ignore[misc]
@@ -33,6 +34,12 @@ class SavedEstimator(BaseEstimator):  # type: ignore[misc]
         if not hasattr(self, "history_"):
             name = type(self).__name__
             raise NotFittedError(f"This {name} is not fitted yet: call fit first.")
+
+    @property
+    def verdict_(self) -> Verdict | None:
+        """What may be claimed of ``match_`` as a whole; None where nothing was judged."""
+        self._check_fitted()
+        return self.match_.verdict
 
     # ---- the columns of fit ----
 
