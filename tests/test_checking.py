@@ -90,7 +90,7 @@ def test_the_command_says_the_same(twins, tmp_path, monkeypatch, capsys):
         out = capsys.readouterr().out
         if not words:
             assert out.startswith("verdict: reliable")
-            assert "next: match them" in out
+            assert "next: use the match" in out
         else:
             assert json.loads(out)["verdict"]["level"] == "reliable"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["x.npy", "y.npy"]

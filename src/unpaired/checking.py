@@ -97,11 +97,10 @@ def advise(verdict: Verdict, n_rows: int, n_known: int, repeats: float) -> tuple
     enough = pairs_to_settle()
     found = []
     if verdict.level == "reliable":
-        found.append("match them; single partners can be relied on where confidence is high")
+        found.append("use the match: single partners can be relied on where confidence is high")
     elif verdict.level == "coarse":
         found.append(
-            "match them, and use the result for groups of rows (labels, neighbourhoods), not for "
-            "single partners"
+            "use the match for groups of rows (labels, neighbourhoods), not for single partners"
         )
     else:
         found.append("do not build on a match without more: nothing vouches for it")

@@ -42,7 +42,7 @@ def test_match_leaves_all_that_others_need(run, files, tmp_path, monkeypatch):
     code, out, err = run("match", "x.npy", "y.npy", "--out", "result")
     assert code == 0, err
     assert out.startswith("verdict: reliable")
-    assert "next: match them; single partners can be relied on" in out
+    assert "next: use the match: single partners can be relied on" in out
     names = ["match.csv", "model", "report.html", "report.json", "run.json"]
     assert sorted(os.listdir("result")) == names
     record = json.loads((tmp_path / "result" / "run.json").read_text())
