@@ -20,6 +20,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "_log": set(),
     "_names": {"errors"},
     "types": {"errors", "_files"},
+    "_saving": {"errors", "_files", "types"},
     "_random": {"errors"},
     "_checks": {"errors", "_names", "types"},
     "_threads": set(),
@@ -30,35 +31,50 @@ MAY_IMPORT: dict[str, set[str]] = {
     "plans": {"errors", "types", "math"},
     "solvers": {"errors", "types", "math", "plans"},
     "trust/false_discovery": {"errors", "plans"},
-    "spaces": {"types", "math", "nets", "views", "problem", "plans", "trust/false_discovery"},
+    "spaces": {"errors", "_files", "_saving", "types", "_checks", "math", "nets", "views"}
+    | {"problem", "plans", "trust/false_discovery"},
     "alignment": {"types", "math", "views", "problem", "plans", "solvers", "spaces"},
     "naming": {"errors", "types", "problem", "plans", "solvers", "spaces"},
     "learning": {"errors", "types", "math", "nets", "views", "plans", "spaces", "alignment"},
     "trust": {"types", "math", "problem", "spaces"},
-    "matching": {"types", "_random", "_checks", "_threads", "math", "problem", "spaces"}
-    | {"alignment", "naming", "trust"},
+    "aligned": {
+        "errors",
+        "types",
+        "_random",
+        "_saving",
+        "_checks",
+        "_threads",
+        "problem",
+        "spaces",
+    },
+    "matching": {"errors", "types", "_random", "_checks", "_threads", "math", "problem", "spaces"}
+    | {"aligned", "alignment", "naming", "trust"},
+    "checking": {"types", "_random", "_threads", "problem", "trust", "matching"},
+    "translating": {"types", "_random", "_checks", "_threads", "spaces", "matching"},
     "published": {"errors", "types", "_checks", "math", "nets", "plans"},
     "evaluation": {"errors", "types", "_checks"},
     "features": {"errors", "_checks"},
     "datasets": {"errors", "_files", "types", "_checks"},
-    "models": {"errors", "_files", "types", "_random", "_checks", "_threads", "nets"}
+    "models": {"errors", "_saving", "types", "_random", "_checks", "_threads", "nets"}
     | {"problem", "plans", "spaces", "alignment", "naming", "learning"}
     | {"trust", "matching", "published", "evaluation"},
     "baselines": {"errors", "types", "_random", "_checks", "math", "nets", "plans"}
     | {"solvers", "spaces", "naming", "matching", "models"},
     "registry": set(),  # it names homes; what is asked for is imported then
-    "loading": {"errors", "_checks", "models", "registry"},
-    "experiment": {"types", "matching"},
+    "loading": {"errors", "_checks", "_saving", "registry"},
+    "experiment": {"types", "_random", "math", "problem", "aligned", "trust", "matching"}
+    | {"checking"},
     "report": {"errors", "types"},
     "files": {"errors", "_files", "types"},
     "demo": {"types", "naming", "evaluation", "datasets", "models", "experiment"},
     "bench": {"errors", "types", "_random", "_checks", "matching", "evaluation"}
     | {"features", "datasets", "registry", "experiment"},
     "commands": {"errors", "_files", "_log", "_names", "types", "datasets", "models"}
-    | {"registry", "loading", "experiment", "report", "files", "bench"},
+    | {"spaces", "checking", "translating", "registry", "loading", "experiment", "report"}
+    | {"files", "bench"},
     "cli": {"errors", "_files", "report", "demo", "commands"},
     "__main__": {"cli"},
-    "__init__": {"errors", "types", "matching", "models", "loading"},  # the public face, lazy
+    "__init__": {"errors", "types", "aligned", "checking", "matching", "models", "loading"},
 }
 
 # room -> packages of other people it must not know.

@@ -276,7 +276,8 @@ def test_nothing_is_lost_when_writing_fails_after_the_work(here, tables, monkeyp
         "unpaired: --out out could not be written after all (No space left on device). Nothing is "
         f"lost: the results are in {rescue}. Move them from there.\n"
     )
-    assert sorted(os.listdir(rescue)) == ["match.csv", "report.html", "run.json"]
+    names = ["match.csv", "model", "report.html", "report.json", "run.json"]
+    assert sorted(os.listdir(rescue)) == names
     assert not (tables / "out").exists()
 
 
@@ -296,14 +297,15 @@ def test_ctrl_c_leaves_nothing_and_says_so(here, tables, monkeypatch, part):
 
 def test_an_earlier_result_stays_when_a_later_run_is_stopped(here, tables, monkeypatch):
     assert here("match", "x.npy", "y.csv", "--out", "out")[0] == 0
-    before = {path.name: path.read_bytes() for path in (tables / "out").iterdir()}
+    before = {path: path.read_bytes() for path in (tables / "out").rglob("*.*")}
+    assert len(before) == 6
 
     def stop(*_, **__):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("unpaired.report.html.write_report", stop)
     assert here("match", "x.npy", "y.csv", "--seed", "1", "--out", "out")[0] == 130
-    assert {path.name: path.read_bytes() for path in (tables / "out").iterdir()} == before
+    assert {path: path.read_bytes() for path in (tables / "out").rglob("*.*")} == before
 
 
 def test_running_out_of_memory_is_a_sentence(here, monkeypatch):
@@ -352,7 +354,7 @@ def test_info_tells_versions_devices_and_extras(here):
         assert words in out
     facts = json.loads(here("info", "--json")[1])
     assert facts["packages"]["numpy"] == np.__version__
-    assert set(facts["extras"]) == {"cli", "report", "frames", "faiss", "bench"}
+    assert set(facts["extras"]) == {"cli", "report", "frames", "onnx", "faiss", "bench"}
 
 
 def test_ls_without_a_name_lists_everything(here):

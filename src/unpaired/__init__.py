@@ -6,9 +6,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from unpaired.aligned import Alignment
+    from unpaired.checking import Check, check
     from unpaired.errors import ConvergenceError, DataError, InputError, UnpairedError
     from unpaired.loading import load
-    from unpaired.matching import Alignment, align, match
+    from unpaired.matching import align, match
     from unpaired.models.classifier import UnsupervisedClassifier
     from unpaired.models.dmae import DMAE
     from unpaired.models.published_dmae import PublishedDMAE
@@ -23,7 +25,9 @@ _HOMES = {  # public name -> the module it is loaded from when first asked for
     "load": "unpaired.loading",
     "match": "unpaired.matching",
     "align": "unpaired.matching",
-    "Alignment": "unpaired.matching",
+    "Alignment": "unpaired.aligned",
+    "check": "unpaired.checking",
+    "Check": "unpaired.checking",
     "Match": "unpaired.types",
     "Objective": "unpaired.types",
     "UnpairedError": "unpaired.errors",
@@ -33,6 +37,7 @@ _HOMES = {  # public name -> the module it is loaded from when first asked for
 }
 __all__ = [
     "Alignment",
+    "Check",
     "DMAE",
     "ConvergenceError",
     "DataError",
@@ -43,6 +48,7 @@ __all__ = [
     "UnpairedError",
     "UnsupervisedClassifier",
     "align",
+    "check",
     "load",
     "match",
 ]

@@ -10,8 +10,11 @@ import typer
 
 from unpaired import __version__
 from unpaired.commands import bench, data, info, model
+from unpaired.commands.check import check
 from unpaired.commands.console import Console, Quiet
 from unpaired.commands.match import Out, Seed, match
+from unpaired.commands.report import report
+from unpaired.commands.translate import translate
 from unpaired.errors import DataError, InputError, UnpairedError
 
 app = typer.Typer(
@@ -26,6 +29,9 @@ app.command()(match)
 app.command()(model.fit)
 app.command()(model.transform)
 app.command()(model.retrieve)
+app.command()(translate)
+app.command()(check)
+app.command()(report)
 app.command()(info.info)
 app.command("ls")(info.list_names)
 app.add_typer(data.app)

@@ -10,9 +10,19 @@ from importlib.metadata import version
 from typing import Any
 
 import numpy as np
+import torch
 
-from unpaired.matching import match
-from unpaired.types import RunResult
+from unpaired._random import derive_rng
+from unpaired.aligned import Alignment
+from unpaired.checking import advise
+from unpaired.matching import align, match
+from unpaired.math.principal import principal
+from unpaired.problem.problem import ONE_TO_ONE
+from unpaired.trust.evidence import shape_of
+from unpaired.types import Match, Place, RunResult
+
+ROWS_ON_MAP = 400
+"""Matched pairs that a map shows, at most."""
 
 
 def package_versions() -> dict[str, str]:
@@ -31,15 +41,20 @@ def timed(seconds: dict[str, float], name: str) -> Iterator[None]:
 
 def run_match(
     x: Any, y: Any, pairs: Any, settings: dict[str, Any], seed: int, **options: Any
-) -> RunResult:
-    """Match two tables by geometry and return what the report shows of it.
+) -> tuple[RunResult, Alignment | None]:
+    """What the report shows of a match of two tables, and the space behind it, if there is one.
 
-    ``options`` are further arguments of ``match``.
+    ``options`` are further arguments of ``match``. Many-to-one has no space of its own.
     """
     seconds: dict[str, float] = {}
+    aligned: Alignment | None = None
     with timed(seconds, "match"):
-        found = match(x, y, pairs, settings["relation"], seed, **options)
-    return RunResult(
+        if settings["relation"] == ONE_TO_ONE:
+            aligned = align(x, y, pairs, random_state=seed, **options)
+            found = aligned.match
+        else:
+            found = match(x, y, pairs, settings["relation"], seed, **options)
+    result = RunResult(
         title="Matching two tables",
         headline={
             "Rows of x": float(len(found)),
@@ -52,5 +67,42 @@ def run_match(
         versions=package_versions(),
         seconds=seconds,
         match=found,
+        places=() if aligned is None else lay_out(aligned, seed),
+        advice=advice_on(found, aligned),
         notes=tuple(found.summary().splitlines()),
+    )
+    return result, aligned
+
+
+def advice_on(found: Match, aligned: Alignment | None) -> tuple[str, ...]:
+    """What to do next with a match, in sentences."""
+    if found.verdict is None or aligned is None or aligned.problem is None:
+        return ("look at a few rows of every class: nothing vouches for the names as a whole",)
+    shape = shape_of(aligned.problem)
+    return advise(found.verdict, shape.n, len(aligned.problem.known), shape.repeats)
+
+
+def lay_out(aligned: Alignment, seed: int) -> tuple[Place, ...]:
+    """Some matched rows and their partners on the two main axes of the space they share.
+
+    Each side is centred, so that what sets the sides apart as a whole takes up no axis.
+    """
+    problem = aligned.problem
+    pairs = aligned.match.pairs
+    if problem is None or len(pairs) < 3:
+        return ()
+    kept = np.sort(derive_rng(seed, "map").permutation(len(pairs))[:ROWS_ON_MAP])
+    rows = pairs[kept]
+    sides = [
+        aligned.solution.space.embed(torch.as_tensor(values, dtype=torch.float32), number).numpy()
+        for number, values in enumerate((problem.x[rows[:, 0]], problem.y[rows[:, 1]]))
+    ]
+    joined = np.concatenate([side - side.mean(axis=0) for side in sides])
+    axes = principal(torch.as_tensor(joined), 2).axes.numpy()
+    spots = joined @ axes
+    spots = np.pad(spots, ((0, 0), (0, 2 - spots.shape[1])))
+    names = [("x", row) for row in rows[:, 0]] + [("y", row) for row in rows[:, 1]]
+    return tuple(
+        Place(side, int(row), float(across), float(up))
+        for (side, row), (across, up) in zip(names, spots, strict=True)
     )

@@ -1,26 +1,27 @@
-"""Reading saved estimators back."""
+"""Reading back what was saved."""
 
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from unpaired import __version__, registry
 from unpaired._checks import check_choice
+from unpaired._saving import read_saved
 from unpaired.errors import DataError, UnpairedError
-from unpaired.models.base import SavedEstimator, read_saved
 
 
-def load(directory: str | os.PathLike[str]) -> SavedEstimator:
-    """The estimator that ``save`` wrote to ``directory``, fitted as it was.
+def load(directory: str | os.PathLike[str]) -> Any:
+    """The estimator, alignment or translation that ``save`` wrote to ``directory``, as it was.
 
     Raises:
         DataError: when the folder holds none, was changed since, or was saved by a version that
             this one cannot read.
     """
     config, arrays = read_saved(directory)
-    homes = {entry.partition(":")[2]: entry for entry in registry.estimator_homes()}
+    homes = {entry.partition(":")[2]: entry for entry in registry.saved_homes()}
     name = check_choice(config["estimator"], "saved estimator", homes)
-    kind: type[SavedEstimator] = registry.find(homes[name])
+    kind = registry.find(homes[name])
     try:
         return kind._load(config, arrays)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, RuntimeError) as error:

@@ -9,22 +9,24 @@ directly (``alignment.tiny``), and classes are named (``naming``).
 from __future__ import annotations
 
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 import torch
 from joblib import parallel_config
 
-from unpaired._checks import check_jobs, check_view
+from unpaired._checks import check_jobs, column_names
 from unpaired._random import RandomState, derive_rng, resolve_seed
 from unpaired._threads import few_threads
+from unpaired.aligned import Alignment as Alignment
 from unpaired.alignment.registration import register
 from unpaired.alignment.search import align_softly
+from unpaired.errors import InputError
 from unpaired.math.copies import first_copies
 from unpaired.problem.problem import MANY_TO_ONE, ONE_TO_ONE, Problem, check_problem
 from unpaired.problem.weights import repeated
-from unpaired.spaces.readout import read_match
+from unpaired.spaces.readout import cut_below, read_match
 from unpaired.spaces.solution import Replication, Solution
 from unpaired.trust.evidence import replicate, shape_of
 from unpaired.trust.verdict import claims, judge, repeats_itself
@@ -34,31 +36,6 @@ FEW_ROWS = 50
 """Fewer rows cannot tell an answer from an accident."""
 SOFT_ROWS = 3000
 """Rows a side up to which soft alignment sees all of them; above, a sample of this size."""
-
-
-@dataclass(frozen=True, eq=False)
-class Alignment:
-    """A Match over the rows given, and the space that places unseen rows of both sides."""
-
-    match: Match
-    solution: Solution
-
-    def embed_x(self, x: Any) -> FloatArray:
-        """Rows of x so that inner products with embedded rows of y are scores."""
-        return self._placed(x, 0)
-
-    def embed_y(self, y: Any) -> FloatArray:
-        """Rows of y so that inner products with embedded rows of x are scores."""
-        return self._placed(y, 1)
-
-    def score_matrix(self, x: Any, y: Any) -> FloatArray:
-        """How well each row of x goes with each row of y, (n_x, n_y); larger = better."""
-        return self.embed_x(x) @ self.embed_y(y).T
-
-    def _placed(self, rows: Any, side: int) -> FloatArray:
-        checked = check_view(rows, "xy"[side], min_rows=1)
-        tensor = torch.as_tensor(checked, dtype=torch.float32)
-        return self.solution.space.place(tensor, side).numpy()
 
 
 def match(
@@ -74,6 +51,7 @@ def match(
     weights: Any = None,
     start: Any = None,
     leave_out: Literal["auto"] | bool = False,
+    min_confidence: float | None = None,
     class_sizes: Any = None,
     n_jobs: int | None = None,
 ) -> Match:
@@ -100,6 +78,8 @@ def match(
             ``Match.objective.per_start`` tells what it reached. One-to-one only.
         leave_out: Leave out rows whose confidence is below one half ("auto" or True): all but the
             known pairs where nothing can be claimed. One-to-one only.
+        min_confidence: Leave out rows whose confidence is below this, 0 to 1, from the finished
+            match; instead of ``leave_out``.
         class_sizes: Largest number of rows of x for each row of y, many-to-one only.
         n_jobs: Starts refined at once (one-to-one, where no partners are evident), -1 = as many as
             there are cores; the result is the same. None takes ``joblib.parallel_config``'s, or 1.
@@ -108,6 +88,7 @@ def match(
         A Match in the order of the rows of x.
     """
     check_jobs(n_jobs)
+    least = check_min_confidence(min_confidence, leave_out)
     problem = check_problem(
         x,
         y,
@@ -126,8 +107,8 @@ def match(
         if problem.relation == MANY_TO_ONE:
             from unpaired.naming.many_to_one import match_many_to_one  # a room of its own
 
-            return match_many_to_one(problem, derive_rng(seed, "match"))
-        return solve(problem, seed).match
+            return cut_below(match_many_to_one(problem, derive_rng(seed, "match")), least)
+        return cut_below(solve(problem, seed).match, least)
 
 
 def align(
@@ -142,10 +123,12 @@ def align(
     weights: Any = None,
     start: Any = None,
     leave_out: Literal["auto"] | bool = False,
+    min_confidence: float | None = None,
     n_jobs: int | None = None,
 ) -> Alignment:
     """One-to-one matching with the space behind it; arguments as for ``match``."""
     check_jobs(n_jobs)
+    least = check_min_confidence(min_confidence, leave_out)
     problem = check_problem(
         x,
         y,
@@ -158,7 +141,30 @@ def align(
         leave_out=leave_out,
     )
     with _jobs(n_jobs), few_threads(len(problem.x)):
-        return solve(problem, resolve_seed(random_state))
+        found = solve(problem, resolve_seed(random_state))
+    columns = {
+        name: (rows.shape[1], column_names(given))
+        for name, rows, given in (("x", problem.x, x), ("y", problem.y, y))
+    }
+    return replace(found, match=cut_below(found.match, least), columns=columns)
+
+
+def check_min_confidence(value: float | None, leave_out: object) -> float:
+    """The confidence below which rows are left out; 0 leaves none out.
+
+    Raises:
+        InputError: when it is no share, or ``leave_out`` asks for another.
+    """
+    if value is None:
+        return 0.0
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value <= 1.0:
+        raise InputError(f"min_confidence must be a number from 0 to 1: got {value!r}.")
+    if leave_out:
+        raise InputError(
+            "min_confidence must be left out where leave_out is given, which leaves out rows below "
+            f"0.5: got {value!r} and {leave_out!r}. Pass one of them."
+        )
+    return float(value)
 
 
 def solve(problem: Problem, seed: int) -> Alignment:
@@ -170,7 +176,7 @@ def solve(problem: Problem, seed: int) -> Alignment:
     solution = _solve(counted, rng)
     verdict = judge(solution, shape_of(counted))
     found = read_match(problem, solution, verdict, claims(solution, verdict))
-    return Alignment(found, solution)
+    return Alignment(found, solution, problem=problem, seed=seed)
 
 
 def _solve(problem: Problem, rng: np.random.Generator) -> Solution:
@@ -179,22 +185,37 @@ def _solve(problem: Problem, rng: np.random.Generator) -> Solution:
         from unpaired.alignment.tiny import align_tiny  # its solvers are needed for nothing else
 
         return align_tiny(problem, rng)
-    distinct = _distinct(problem)
-    registered = register(distinct, rng)
-    if registered.stands_out:
-        found = registered.solution()
-        solution = _with(found, replicate(distinct, found, _registered, rng))
-        favoured = problem.side is None or problem.side.favours(
-            read_match(problem, solution).partner
-        )
-        if favoured and repeats_itself(solution):
-            return solution
+    tried: dict[str, float] = {}
+    found = solve_evident(problem, rng, tried)
+    if found is not None:
+        return found
     solution = solve_softly(problem, rng)
     reached = solution.evidence.reached
-    reached |= {f"evident partners, {name}": value for name, value in registered.tried.items()}
+    reached |= {f"evident partners, {name}": value for name, value in tried.items()}
     if solution.evidence.held_out or repeats_itself(solution):
         return solution
     return _with(solution, replicate(problem, solution, _unrefined, rng))
+
+
+def solve_evident(
+    problem: Problem, rng: np.random.Generator, tried: dict[str, float] | None = None
+) -> Solution | None:
+    """The solution where each row has one near partner; None where none can be relied on.
+
+    ``tried`` is told what each start reached.
+    """
+    if min(len(problem.x), len(problem.y)) < FEW_ROWS:
+        return None
+    distinct = _distinct(problem)
+    registered = register(distinct, rng)
+    if tried is not None:
+        tried |= registered.tried
+    if not registered.stands_out:
+        return None
+    found = registered.solution()
+    solution = _with(found, replicate(distinct, found, _registered, rng))
+    favoured = problem.side is None or problem.side.favours(read_match(problem, solution).partner)
+    return solution if favoured and repeats_itself(solution) else None
 
 
 def _unrefined(problem: Problem, rng: np.random.Generator) -> Solution:

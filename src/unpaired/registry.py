@@ -135,6 +135,7 @@ methods = Table(
 TABLES = {"methods": methods, "solvers": solvers, "measures": measures, "datasets": datasets}
 
 
-def estimator_homes() -> list[str]:
-    """Homes of all estimators that can be saved and loaded."""
-    return [*models.homes.values(), *methods.homes.values()]
+def saved_homes() -> list[str]:
+    """Homes of all that can be saved and loaded."""
+    others = ["unpaired.aligned:Alignment", "unpaired.spaces.translation:Translation"]
+    return [*models.homes.values(), *methods.homes.values(), *others]

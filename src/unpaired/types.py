@@ -120,12 +120,21 @@ class Match:
         rows = np.flatnonzero(self.partner >= 0)
         return np.column_stack([rows, self.partner[rows]]).astype(np.int64)
 
+    @property
+    def told_verdict(self) -> str:
+        """The verdict in a line; that there is none, where nothing was judged."""
+        if self.verdict is not None:
+            return str(self.verdict)
+        if self.relation == "many-to-one":
+            return "not judged: nothing is calibrated for many-to-one yet, check some rows yourself"
+        return "not judged"
+
     def summary(self) -> str:
         """Return a few lines for a person: how many rows matched, how sure, from which start."""
         matched = self.partner >= 0
         n_sure = int((self.confidence[matched] >= 0.9).sum())
-        lines = [] if self.verdict is None else [f"verdict: {self.verdict}"]
-        lines += [
+        lines = [
+            f"verdict: {self.told_verdict}",
             f"{int(matched.sum())} of {len(self)} rows of x matched to {self.n_y} rows of y "
             f"({self.relation})",
             f"confidence: median {np.median(self.confidence[matched]):.2f}, {n_sure} rows at 0.9 "
@@ -200,6 +209,17 @@ class Naming:
 
 
 @dataclass(frozen=True)
+class Place:
+    """Where a row lies on a map of two dimensions."""
+
+    side: str
+    """"x" or "y"."""
+    row: int
+    across: float
+    up: float
+
+
+@dataclass(frozen=True)
 class RunResult:
     """Everything a report tells about a finished run; plain values only."""
 
@@ -217,6 +237,10 @@ class RunResult:
     ids_x: tuple[str, ...] = ()
     ids_y: tuple[str, ...] = ()
     """What the rows of the match are called, where they have names."""
+    places: tuple[Place, ...] = ()
+    """Some rows of both sides on a map of the space they share."""
+    advice: tuple[str, ...] = ()
+    """What to do next, in sentences."""
     history: list[dict[str, float]] = field(default_factory=list)
     notes: tuple[str, ...] = ()
     """Sentences for the reader: what was compared with what, and what the result does not show."""

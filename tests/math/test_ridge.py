@@ -5,7 +5,7 @@ import pytest
 import torch
 from sklearn.linear_model import Ridge
 
-from unpaired.math.ridge import ridge_map
+from unpaired.math.ridge import choose_ridge, ridge_map
 
 
 @pytest.fixture
@@ -48,3 +48,30 @@ def test_rows_that_do_not_vary_predict_the_mean(problem):
     slope, level = ridge_map(torch.ones(40, 2, dtype=torch.float64), target, 0.1)
     prediction = torch.ones(1, 2, dtype=torch.float64) @ slope + level
     torch.testing.assert_close(prediction[0], target.mean(0))
+
+
+@pytest.mark.parametrize("noise", [0.01, 3.0])
+def test_the_chosen_ridge_is_the_one_of_least_generalised_error(rng, noise):
+    """Against the formula with the hat matrix itself."""
+    rows = torch.tensor(rng.normal(size=(30, 8)) * np.geomspace(3, 0.1, 8))
+    target = rows @ torch.tensor(rng.normal(size=(8, 3)))
+    target = target + noise * torch.tensor(rng.normal(size=(30, 3)))
+    ridges = np.geomspace(1e-6, 10, 15).tolist()
+    centred = rows - rows.mean(0)
+    errors = []
+    for ridge in ridges:
+        total = float(centred.square().sum()) / 30
+        gram = centred.T @ centred / 30 + ridge * total * torch.eye(8)
+        hat = centred @ torch.linalg.solve(gram, centred.T) / 30 + 1 / 30
+        missed = float((target - hat @ target).square().sum())
+        errors.append(missed / float(30 - hat.trace()) ** 2)
+    assert choose_ridge(rows, target, ridges) == ridges[int(np.argmin(errors))]
+
+
+def test_a_row_of_weight_two_chooses_like_two_rows(problem):
+    rows, target = problem
+    ridges = np.geomspace(1e-6, 10, 15).tolist()
+    twice = torch.cat([rows, rows[:9]]), torch.cat([target, target[:9]])
+    weights = torch.ones(40)
+    weights[:9] = 2.0
+    assert choose_ridge(rows, target, ridges, weights) == choose_ridge(*twice, ridges)

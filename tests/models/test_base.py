@@ -10,9 +10,9 @@ import pytest
 from safetensors.numpy import save
 
 import unpaired
+from unpaired._saving import ARRAYS, CONFIG, _digest
 from unpaired.baselines.cca import CCA
 from unpaired.errors import DataError, InputError
-from unpaired.models.base import ARRAYS, CONFIG, _digest
 
 
 @pytest.fixture

@@ -6,10 +6,10 @@ import torch
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
+from unpaired._saving import read_saved
 from unpaired.errors import CollapseWarning, ConvergenceError, InputError
 from unpaired.evaluation.classifier import classifier_scores
 from unpaired.models import published_dmae
-from unpaired.models.base import read_saved
 from unpaired.models.published_dmae import PublishedDMAE
 from unpaired.published import loop
 from unpaired.published.matching_step import MatchingStep

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
+from importlib import resources
 from pathlib import Path
 
 import numpy as np
@@ -12,11 +15,12 @@ import pytest
 
 from unpaired.errors import InputError
 from unpaired.report import render_report, write_report
-from unpaired.report.html import duration, number, percent
-from unpaired.types import Match, Naming, Objective, RunResult
+from unpaired.report.numbers import duration, number, percent
+from unpaired.report.stored import read_stored, write_stored
+from unpaired.types import Match, Naming, Objective, Place, RunResult, Verdict
 
 NASTY = "<script>alert(1)</script>&\"'"
-VOID = {"meta", "img", "br"}
+VOID = {"meta", "img", "input", "br"}
 
 
 class Page(HTMLParser):
@@ -48,7 +52,7 @@ class Page(HTMLParser):
         self.open.pop()
 
     def handle_data(self, data: str) -> None:
-        if "style" in self.open:
+        if "style" in self.open or "script" in self.open:
             return
         self.text += data
         inside = [tag for tag in self.open if re.fullmatch("h[1-6]", tag)]
@@ -155,12 +159,16 @@ def test_naming_report_has_every_section_in_heading_order():
 def test_match_report_has_every_section():
     match = make_match()
     page = Page(render_report(match_result(match, history=history())))
-    for title in ("The match", "What each start reached", "Confidence", "Rows to look at", "Loss"):
+    for title in (
+        "The match",
+        "What each start reached",
+        "Confidence",
+        "Rows side by side",
+        "Loss",
+    ):
         assert title in page.titles()
     for words in ("50 of 50 rows of x matched", "Agreement 0.83", "Gap 0.62", "signatures (best)"):
         assert words in page.text
-    assert "The most certain rows" in page.text
-    assert "The least certain rows" in page.text
     assert f"{match.confidence.max():.3f}" in page.text
     assert f"{match.confidence.min():.3f}" in page.text
 
@@ -183,12 +191,22 @@ def test_every_string_from_data_is_escaped():
         versions={NASTY: NASTY},
         seconds={NASTY: 1.0},
         notes=(NASTY,),
-        match=make_match(objective=Objective(0.1, {NASTY: 0.1})),
+        match=make_match(
+            objective=Objective(0.1, {NASTY: 0.1}),
+            verdict=Verdict("coarse", 0.9, 0.1, (0.0, 0.2), (NASTY,)),
+        ),
+        ids_x=(NASTY,) * 50,
+        ids_y=(NASTY,) * 50,
+        advice=(NASTY,),
     )
     source = render_report(result)
     page = Page(source)
-    assert "<script" not in source.lower()
-    assert page.all("script") == []
+    script = resources.files("unpaired.report").joinpath("rows.js").read_text(encoding="utf-8")
+    assert source.lower().count("<script") == 1
+    assert f"<script>{script}</script>" in source
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    policy = page.all("meta")[-1]["content"] or ""
+    assert f"script-src 'sha256-{digest}'" in policy  # no other script would be run
     assert page.text.count(NASTY) >= 12
     assert any(NASTY in (attributes["alt"] or "") for attributes in page.all("img"))
     assert "{{ 7*7 }}" in page.text
@@ -370,7 +388,10 @@ def test_rows_left_out_are_counted_and_not_listed():
     partner[:10] = -1
     page = Page(render_report(match_result(make_match(30, partner=partner))))
     assert "10 rows were left out" in page.text
-    assert "All matched rows, most certain first" in page.text
+    kinds = [row["data-kind"] for row in page.all("tr") if "data-kind" in row]
+    assert kinds[-10:] == ["out"] * 10
+    assert kinds.count("out") == 10
+    assert page.text.count("left out") >= 11
 
 
 def test_nothing_matched_still_gives_a_page():
@@ -427,3 +448,82 @@ def test_numbers_read_well():
         "2 min 30 s",
         "n/a",
     ]
+
+
+def test_the_verdict_stands_first_with_what_to_do_next():
+    verdict = Verdict("unreliable", 0.12, 0.43, (0.3, 0.55), ("starts disagree",))
+    told = ("bring 15 known pairs",)
+    page = Page(render_report(match_result(make_match(verdict=verdict), advice=told)))
+    assert [text for level, text in page.headings if level == 2][0] == "Verdict"
+    for words in ("Nothing vouches for this match", "12%", "0.43", "0.30 to 0.55", *told):
+        assert words in page.text
+    assert page.text.index("starts disagree") < page.text.index("dependence")
+    assert any(d.get("class") == "verdict unreliable" for d in page.all("div"))
+    many = make_match(relation="many-to-one")
+    assert "not judged: nothing is calibrated" in Page(render_report(match_result(many))).text
+    assert "Verdict" not in Page(render_report(make_result())).titles()
+
+
+def test_rows_stand_least_certain_first_and_ties_by_margin():
+    confidence = np.array([0.7, 0.2, 0.2, 0.95, 0.0])
+    margin = np.array([1.0, 0.5, -0.5, 2.0, np.nan])
+    match = make_match(
+        5,
+        partner=np.array([0, 1, 2, 3, -1]),
+        confidence=confidence,
+        margin=margin,
+        runner_up=np.full(5, -1),
+    )
+    names = tuple(f"thing {i}" for i in range(5))
+    page = Page(render_report(match_result(match, ids_x=names, ids_y=names)))
+    places = [page.text.index(f"thing {i}") for i in (2, 1, 0, 3, 4)]
+    assert places == sorted(places)
+    rows = [row["data-kind"] for row in page.all("tr") if "data-kind" in row]
+    assert rows == ["unsure", "unsure", "between", "sure", "out"]
+    labels = [b["data-kind"] for b in page.all("button")]
+    assert labels == ["all", "sure", "between", "unsure", "out"]
+    assert page.all("input")[0]["type"] == "search"
+
+
+def test_many_rows_are_cut_and_it_is_said(monkeypatch):
+    monkeypatch.setattr("unpaired.report.match_page.ROWS_SHOWN", 8)
+    page = Page(render_report(match_result(make_match())))
+    assert len([row for row in page.all("tr") if "data-kind" in row]) == 8
+    assert "the first 8 of 50 rows" in page.text
+
+
+def test_the_map_ties_each_row_to_its_partner():
+    match = make_match(3, partner=np.array([2, 0, 1]), confidence=np.array([0.0, 0.6, 1.0]))
+    places = [Place("x", i, float(i), 0.0) for i in range(3)]
+    places += [Place("y", i, float(i), 1.0) for i in range(2)]  # the partner of row 0 is not shown
+    source = render_report(match_result(match, places=tuple(places)))
+    drawn = source[source.index('class="chart map"') :]
+    drawn = drawn[: drawn.index("</svg>")]
+    assert drawn.count("<circle") == 3
+    assert drawn.count('class="spot s1"') == 2
+    tie = r'class="tie" opacity="([\d.]+)" d="M([\d.]+) ([\d.]+)L([\d.]+) ([\d.]+)"'
+    ties = re.findall(tie, drawn)
+    assert [tuple(map(float, tie)) for tie in ties] == [
+        (0.6, 220.0, 426.0, 14.0, 14.0),
+        (0.9, 426.0, 426.0, 220.0, 14.0),
+    ]
+    assert "Both sides on one map" in Page(source).titles()
+    assert "Both sides on one map" not in Page(render_report(match_result(match))).titles()
+
+
+def test_a_stored_result_gives_the_same_page(tmp_path):
+    verdict = Verdict("coarse", 0.8, 0.1, (0.0, 0.2), ("why",))
+    result = match_result(
+        make_match(verdict=verdict, gap=float("nan")),
+        ids_x=tuple(f"=a{i}" for i in range(50)),
+        places=(Place("x", 0, 0.1, 0.2), Place("y", 3, 0.3, 0.4)),
+        advice=("do",),
+        history=history(),
+        settings={"relation": "one-to-one", "x": "file"},
+    )
+    write_stored(result, tmp_path)
+    assert "NaN" not in (tmp_path / "report.json").read_text()
+    again = read_stored(tmp_path)
+    assert render_report(again) == render_report(result)
+    assert again.match.verdict == verdict
+    np.testing.assert_array_equal(again.match.margin, result.match.margin)

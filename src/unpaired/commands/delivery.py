@@ -84,6 +84,20 @@ def run_record(
     }
 
 
+def verdict_record(verdict: Any) -> dict[str, Any] | None:
+    """A verdict as it stands in run.json; None where nothing was judged."""
+    if verdict is None:
+        return None
+    return {
+        "level": verdict.level,
+        "probability": verdict.probability,
+        "expected_rank": verdict.expected_rank,
+        "interval": list(verdict.interval),
+        "reasons": list(verdict.reasons),
+        "trusted": verdict.trusted,
+    }
+
+
 def command_line(command: str, arguments: Iterable[str], options: dict[str, Any]) -> list[str]:
     """The command as typed, every option that is set written out.
 

@@ -18,6 +18,7 @@ EXTRAS = {
     "cli": ("typer", "rich"),
     "report": ("jinja2", "matplotlib", "pillow"),
     "frames": ("pandas", "polars", "pyarrow", "openpyxl"),
+    "onnx": ("onnx",),
     "faiss": ("faiss-cpu",),
     "bench": ("POT", "torchgw", "cca-zoo"),
 }

@@ -14,7 +14,8 @@ from unpaired.errors import InputError
 if TYPE_CHECKING:
     from unpaired.files.sheet import Table
 
-OUTPUTS = ("match.csv", "report.html", "run.json")
+OUTPUTS = ("match.csv", "report.html", "report.json", "run.json")
+MODEL = ("arrays.safetensors", "config.json")
 
 Out = Annotated[Path, typer.Option("--out", help="Folder for the results; made if missing.")]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Same seed, same result.")]
@@ -59,8 +60,11 @@ def match(
     ] = None,
     weights_y: Annotated[str | None, typer.Option(help="The same for rows of Y.")] = None,
     leave_out: Annotated[
-        bool, typer.Option("--leave-out", help="Leave out rows that have no evident partner.")
+        bool, typer.Option("--leave-out", help="Leave out rows of confidence below one half.")
     ] = False,
+    min_confidence: Annotated[
+        float | None, typer.Option(help="Leave out rows of confidence below this, 0 to 1.")
+    ] = None,
     id_column: IdColumn = None,
     id_column_x: IdColumnX = None,
     id_column_y: IdColumnY = None,
@@ -74,23 +78,30 @@ def match(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Match the rows of two files by geometry alone: match.csv, report.html and run.json.
+    """Match the rows of two files by geometry alone: match.csv, report.html, run.json, model/.
 
     Files: npy, npz, csv, tsv, txt, parquet, feather, xlsx, jsonl, and .gz of these.
 
     Example: unpaired match cells.csv genes.csv --id-column barcode --out result
     """
-    from unpaired._files import check_writable
+    from unpaired._files import check_replaceable, check_writable
     from unpaired.commands.delivery import (
         check_extra,
         deliver,
         describe_inputs,
         file_digest,
         run_record,
+        verdict_record,
     )
 
     console = Console(quiet, as_json)
     check_writable(out, OUTPUTS, "--out")
+    check_replaceable(out / "model", MODEL, "--out")
+    if relation == "many-to-one" and (out / "model").exists():
+        raise InputError(
+            f"--out must not hold the model of another run: many-to-one writes none, and {out} "
+            "has one. Name another folder."
+        )
     check_extra("jinja2", "report", "Writing report.html")
 
     from unpaired.files.pairs import read_pairs, write_match
@@ -105,6 +116,7 @@ def match(
         "weights_x": weights_x,
         "weights_y": weights_y,
         "leave_out": leave_out,
+        "min_confidence": min_confidence,
         "id_column_x": id_column_x or id_column,
         "id_column_y": id_column_y or id_column,
         "features_x": features_x or features,
@@ -124,7 +136,11 @@ def match(
         )
     for note in (*table_x.notes, *table_y.notes):
         console.note(note)
-    arguments: dict[str, Any] = {"leave_out": leave_out, "n_jobs": jobs}
+    arguments: dict[str, Any] = {
+        "leave_out": leave_out,
+        "min_confidence": min_confidence,
+        "n_jobs": jobs,
+    }
     known = None if pairs is None else read_pairs(pairs, table_x, table_y)
     if forbidden is not None:
         arguments["forbidden"] = read_pairs(forbidden, table_x, table_y, "forbidden")
@@ -149,9 +165,10 @@ def match(
     with console.progress("Loading the engine"):
         from unpaired.experiment import run_match  # heavy, so only for files that can be read
         from unpaired.report.html import write_report
+        from unpaired.report.stored import write_stored
     shown = {"x": x, "y": y} | {n: v for n, v in options.items() if v not in (None, False)}
     with console.progress("Matching"):
-        result = run_match(values_x, values_y, known, shown, seed, **arguments)
+        result, aligned = run_match(values_x, values_y, known, shown, seed, **arguments)
     found = result.match
     if found is None:
         raise InputError("match gave nothing to write.")
@@ -169,6 +186,7 @@ def match(
         inputs=inputs,
         headline=result.headline,
         trusted=found.trusted,
+        verdict=verdict_record(found.verdict),
         notes=list(result.notes),
         seconds=result.seconds,
     )
@@ -177,12 +195,20 @@ def match(
         write_match(found, folder / "match.csv", table_x, table_y)
         record["outputs"] = {"match.csv": file_digest(folder / "match.csv")}
         write_report(result, folder)
+        write_stored(result, folder)
+        if aligned is not None:
+            aligned.save(folder / "model")
+            record["outputs"]["model/arrays.safetensors"] = file_digest(folder / "model" / MODEL[0])
         (folder / "run.json").write_text(to_json(record), encoding="utf-8")
 
     deliver(out, write)
     console.tell(found.summary())
     console.tell(f"Matches: {out / 'match.csv'}")
     console.tell(f"Report: {out / 'report.html'}")
+    if aligned is not None:
+        console.tell(f"Model: {out / 'model'}, for transform, retrieve and translate")
+    for sentence in result.advice:
+        console.tell(f"next: {sentence}")
     console.finish(record)
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 QUERIES_AT_ONCE = 1024
 
-Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Folder that fit wrote.")]
+Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Folder that fit or match wrote.")]
 Side = Annotated[str, typer.Option("--side", help="Which side the rows are of: x or y.")]
 File = Annotated[Path, typer.Option("--out", help="File to write: .npy or .csv.")]
 
@@ -56,7 +56,13 @@ def fit(
     Example: unpaired fit images.npy captions.npy --pairs known.csv --out fitted
     """
     from unpaired._files import check_replaceable, check_writable
-    from unpaired.commands.delivery import deliver, describe_inputs, file_digest, run_record
+    from unpaired.commands.delivery import (
+        deliver,
+        describe_inputs,
+        file_digest,
+        run_record,
+        verdict_record,
+    )
     from unpaired.files.pairs import read_pairs, write_match
     from unpaired.files.reading import read_table
 
@@ -93,7 +99,14 @@ def fit(
         model = DMAE(relation=relation, random_state=seed)
         model.fit(table_x, table_y, known, on_step=lambda entry: step(f"Learning, {_entry(entry)}"))
     record = run_record(
-        "fit", [x, y], options, seed, inputs=inputs, notes=[*table_x.notes, *table_y.notes]
+        "fit",
+        [x, y],
+        options,
+        seed,
+        inputs=inputs,
+        trusted=model.match_.trusted,
+        verdict=verdict_record(model.verdict_),
+        notes=[*table_x.notes, *table_y.notes, *model.notes_],
     )
 
     def write(folder: Path) -> None:
@@ -130,29 +143,21 @@ def transform(
 
     console = Console(quiet)
     check_choice(side, "side", ("x", "y"))
-    _check_file(out)
+    check_file(out)
 
-    from unpaired._files import atomic_writer
-    from unpaired.files.pairs import plain_cell, row_names
+    from unpaired.files.pairs import row_names
     from unpaired.files.reading import read_table
+    from unpaired.files.writing import write_vectors
 
     table = read_table(rows, header=header, id_column=id_column, features=features)
     for note in table.notes:
         console.note(note)
     with console.progress("Embedding"):
         fitted = _load(model)
-        embedded = getattr(fitted, f"transform_{side}")(table)
-    if out.suffix.lower() == ".npy":
-        import numpy as np
-
-        with atomic_writer(out, binary=True) as handle:
-            np.save(handle, embedded)
-    else:
-        with atomic_writer(out) as handle:
-            writer = csv.writer(handle)
-            writer.writerow(["id", *(f"z{k}" for k in range(embedded.shape[1]))])
-            for name, row in zip(row_names(table), embedded.tolist(), strict=True):
-                writer.writerow([plain_cell(name), *row])
+        place = "embed" if hasattr(fitted, "embed_x") else "transform"  # an Alignment embeds
+        embedded = getattr(fitted, f"{place}_{side}")(table)
+    names = row_names(table) if out.suffix.lower() == ".csv" else None
+    write_vectors(out, [embedded], embedded.shape, names, embedded.dtype)
     console.tell(f"{len(embedded):,} rows of {embedded.shape[1]} numbers: {out}")
 
 
@@ -175,7 +180,7 @@ def retrieve(
 
     console = Console(quiet)
     check_choice(side, "side", ("x", "y"))
-    _check_file(out, (".csv",))
+    check_file(out, (".csv",))
 
     from unpaired._files import atomic_writer
     from unpaired.files.pairs import plain_cell, row_names
@@ -237,15 +242,15 @@ def _load(model: Path) -> Any:
     from unpaired.loading import load
 
     fitted = load(model)
-    if not hasattr(fitted, "transform_x"):
+    if not hasattr(fitted, "score_matrix"):
         raise InputError(
             f"MODEL must be a model of two sides: {model} holds a {type(fitted).__name__}. "
-            "Make one with unpaired fit."
+            "Make one with unpaired fit or unpaired match."
         )
     return fitted
 
 
-def _check_file(out: Path, kinds: tuple[str, ...] = (".npy", ".csv")) -> None:
+def check_file(out: Path, kinds: tuple[str, ...] = (".npy", ".csv")) -> None:
     """Accept a file that can be written.
 
     Raises:

@@ -18,6 +18,7 @@ from unpaired._checks import (
     check_sizes,
 )
 from unpaired._random import RandomState, derive_rng, derive_seed, resolve_seed
+from unpaired._saving import under
 from unpaired._threads import few_threads
 from unpaired.alignment.alternation import Trust, make_pairs
 from unpaired.errors import InputError
@@ -25,7 +26,7 @@ from unpaired.evaluation.retrieval import foscttm
 from unpaired.learning.learner import LearnerConfig, learn
 from unpaired.learning.towers import TowerConfig
 from unpaired.matching import Alignment, solve
-from unpaired.models.base import SavedEstimator
+from unpaired.models.translating import TranslatingEstimator
 from unpaired.naming.many_to_one import match_many_to_one
 from unpaired.nets.autoencoder import pick_device
 from unpaired.plans.plan import Plan, hard_plan, plan_of
@@ -46,7 +47,7 @@ START_TEMPERATURE = 0.3
 """Of the plan made of the engine's scores, in their standard deviations."""
 
 
-class DMAE(SavedEstimator):
+class DMAE(TranslatingEstimator):
     """Match two collections and learn a common space for both, with no pairs, a few, or all.
 
     With eight or more known pairs, maps of both sides and a soft matching of the rest are learned
@@ -136,6 +137,7 @@ class DMAE(SavedEstimator):
         self._device = pick_device(self.device)
         with few_threads(len(rows_x)):
             self._fit(rows_x, rows_y, known, partner, config, on_step)
+        self._remember(rows_x, rows_y, known)
         return self
 
     def transform_x(self, x: Any) -> FloatArray:
@@ -357,6 +359,7 @@ class DMAE(SavedEstimator):
     def _state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         arrays = {f"space.{name}": array for name, array in self._space.arrays().items()}
         arrays |= {f"trace.{step}": pairs for step, pairs in enumerate(self.trace_)}
+        arrays |= self._translation_arrays()
         return arrays, {
             "seed": self.seed_,
             "history": self.history_,
@@ -369,8 +372,8 @@ class DMAE(SavedEstimator):
         self.notes_ = values["notes"]
         self.trace_ = [arrays[f"trace.{step}"] for step in range(values["n_trace"])]
         self._device = pick_device(self.device)
-        space = {k.removeprefix("space."): a for k, a in arrays.items() if k.startswith("space.")}
-        self._space = Space.from_arrays(space, self._device)
+        self._space = Space.from_arrays(under("space.", arrays), self._device)
+        self._restore_translations(arrays)
 
 
 NETWORKS = ("n_epochs", "batch_size", "learning_rate")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import math
 import os
 from collections.abc import Mapping
@@ -13,13 +15,13 @@ import numpy as np
 
 from unpaired.errors import InputError, extra
 from unpaired.report import plots
-from unpaired.types import IntArray, Match, Naming, RunResult, atomic_writer
+from unpaired.report.match_page import match_view, verdict_view
+from unpaired.report.numbers import decimals, duration, number, percent
+from unpaired.types import IntArray, Naming, RunResult, atomic_writer
 
 PHOTOS_PER_CLASS = 24
 PHOTOS_PER_REPORT = 500  # keeps the page below 4 MB; every class shows at least 3
-ROWS_PER_TABLE = 10
 LARGEST_CONFUSION_MATRIX = 30
-STARTS_SHOWN = 30
 
 # Words in the name of a headline number that make it a yardstick rather than a result.
 _YARDSTICKS = ("chance", "oracle", "baseline", "k-means", "kmeans", "random", "upper bound")
@@ -49,6 +51,7 @@ def render_report(result: RunResult) -> str:
     """Return the page as text; the same ``result`` gives the same text."""
     with extra("report"):
         from jinja2 import Environment, StrictUndefined
+        from markupsafe import Markup
 
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
@@ -56,37 +59,13 @@ def render_report(result: RunResult) -> str:
     for reading in (number, decimals, percent, duration):
         environment.filters[reading.__name__] = reading
     source = resources.files(__package__).joinpath("template.html.j2").read_text(encoding="utf-8")
-    page = environment.from_string(source).render(_page(result))
+    view = _page(result)
+    script = resources.files(__package__).joinpath("rows.js").read_text(encoding="utf-8")
+    view["script"] = Markup(script) if result.match is not None else None
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    view["script_source"] = f"'sha256-{digest}'" if result.match is not None else "'none'"
+    page = environment.from_string(source).render(view)
     return page.encode("utf-8", "replace").decode("utf-8")  # file names may hold lone surrogates
-
-
-def number(value: float, digits: int = 3) -> str:
-    """Return a number for reading: whole ones in full, others to ``digits`` significant digits."""
-    value = float(value)
-    if not math.isfinite(value):
-        return "n/a" if math.isnan(value) else str(value)
-    if value == int(value) and abs(value) < 1e15:
-        return f"{int(value):,}"
-    return f"{value:,.{digits}g}" if abs(value) < 1000 else f"{value:,.0f}"
-
-
-def decimals(value: float, n_digits: int) -> str:
-    """Return a number with ``n_digits`` after the point, for columns; "n/a" when not finite."""
-    return f"{value:.{n_digits}f}" if math.isfinite(value) else "n/a"
-
-
-def percent(value: float) -> str:
-    """Return a share as a percentage, "n/a" when it is not known."""
-    return f"{100 * float(value):.1f}%" if math.isfinite(value) else "n/a"
-
-
-def duration(seconds: float) -> str:
-    """Return a time in seconds, or in minutes and seconds from two minutes on."""
-    if not math.isfinite(seconds):
-        return "n/a"
-    if seconds < 120:
-        return f"{seconds:.2f} s" if seconds < 10 else f"{seconds:.1f} s"
-    return f"{int(seconds // 60)} min {int(seconds % 60)} s"
 
 
 def _page(result: RunResult) -> dict[str, Any]:
@@ -95,6 +74,8 @@ def _page(result: RunResult) -> dict[str, Any]:
     limit = min(PHOTOS_PER_CLASS, max(3, PHOTOS_PER_REPORT // max(n_groups, 1)))
     # In a naming run a number between 0 and 1 is a share of photos and becomes a bar.
     shares = {name for name, v in result.headline.items() if result.namings and 0.0 <= v <= 1.0}
+    match = result.match
+    told = [] if match is None else match.summary().splitlines()  # stands in its own section
     return {
         "title": result.title,
         "bars": [
@@ -103,9 +84,10 @@ def _page(result: RunResult) -> dict[str, Any]:
             if name in shares
         ],
         "figures": [item for item in result.headline.items() if item[0] not in shares],
-        "notes": result.notes,
+        "notes": [note for note in result.notes if match is None or note not in told],
         "namings": [_naming(naming, result.images, limit) for naming in result.namings],
-        "match": None if result.match is None else _match(result.match, result.ids_x, result.ids_y),
+        "verdict": verdict_view(result),
+        "match": None if match is None else match_view(result, match),
         "charts": _charts(result.history),
         "settings": {name: _plain(value) for name, value in result.settings.items()},
         "seed": result.seed,
@@ -255,52 +237,3 @@ def _scores(naming: Naming, truth: IntArray, known: Any) -> dict[str, Any]:
 def _mean(values: Any) -> float:
     kept = values[np.isfinite(values)]
     return float(kept.mean()) if kept.size else math.nan
-
-
-def _match(match: Match, ids_x: tuple[str, ...], ids_y: tuple[str, ...]) -> dict[str, Any]:
-    """Return what the page shows of a match; rows without names are called by their numbers."""
-    from markupsafe import Markup
-
-    for name, ids, n_rows in (("ids_x", ids_x, len(match)), ("ids_y", ids_y, match.n_y)):
-        if ids and len(ids) != n_rows:
-            raise InputError(f"{name} must name all {n_rows} rows: it has {len(ids)} names.")
-    matched = np.flatnonzero(match.partner >= 0)
-    order = np.argsort(-np.nan_to_num(match.confidence[matched], nan=-1.0), kind="stable")
-    rows = matched[order]
-    few = len(rows) <= 2 * ROWS_PER_TABLE
-    starts = sorted(
-        match.objective.per_start.items(),
-        key=lambda item: -item[1] if math.isfinite(item[1]) else math.inf,
-    )
-    finite = [value for _, value in starts if math.isfinite(value)]
-    low, high = min([0.0, *finite]), max([0.0, *finite])
-    chart = plots.histogram(
-        match.confidence[matched], title="Confidence of the matched rows", x_label="confidence"
-    )
-    return {
-        "found": match,
-        "ids_x": ids_x or range(len(match)),
-        "ids_y": ids_y or range(match.n_y),
-        "summary": [
-            line.replace(": nan", ": not measured")
-            for line in match.summary().splitlines()
-            if not line.startswith(" ")  # the starts get bars of their own
-        ],
-        "n_matched": len(rows),
-        "starts": [
-            (
-                name,
-                decimals(value, 4) if abs(value) < 100 else number(value),
-                (value - low) / (high - low) if high > low and value in finite else 0.0,
-            )
-            for name, value in starts[:STARTS_SHOWN]
-        ],
-        "n_starts": len(starts),
-        "histogram": Markup(chart) if len(rows) else None,
-        "tables": [("All matched rows, most certain first", rows.tolist())]
-        if few
-        else [
-            ("The most certain rows", rows[:ROWS_PER_TABLE].tolist()),
-            ("The least certain rows", rows[: -ROWS_PER_TABLE - 1 : -1].tolist()),
-        ],
-    }

@@ -87,6 +87,17 @@ def to_match(
     )
 
 
+def cut_below(match: Match, least: float) -> Match:
+    """The match without the rows whose confidence is below ``least``."""
+    out = match.confidence < least
+    return replace(
+        match,
+        partner=np.where(out, -1, match.partner),
+        confidence=np.where(out, 0.0, match.confidence),
+        margin=np.where(out, np.nan, match.margin),
+    )
+
+
 def read_match(
     problem: Problem,
     solution: Solution,

@@ -1,0 +1,78 @@
+"""``unpaired check``: will it work on these files?"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from unpaired.commands.console import Console, Json, Quiet
+from unpaired.commands.match import (
+    Features,
+    FeaturesX,
+    FeaturesY,
+    Header,
+    IdColumn,
+    IdColumnX,
+    IdColumnY,
+    Pairs,
+    Seed,
+)
+
+
+def check(
+    x: Annotated[str, typer.Argument(metavar="X", help="Rows of one side.")],
+    y: Annotated[str, typer.Argument(metavar="Y", help="Rows of the other.")],
+    pairs: Pairs = None,
+    id_column: IdColumn = None,
+    id_column_x: IdColumnX = None,
+    id_column_y: IdColumnY = None,
+    features: Features = None,
+    features_x: FeaturesX = None,
+    features_y: FeaturesY = None,
+    header: Header = None,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Say whether a match of two files could be trusted, why, and what to do next.
+
+    Large files are judged on a sample. Nothing is written.
+
+    Example: unpaired check cells.csv genes.csv --id-column barcode
+    """
+    from unpaired.commands.delivery import verdict_record
+    from unpaired.files.pairs import read_pairs
+    from unpaired.files.reading import read_table
+
+    console = Console(quiet, as_json)
+    with console.progress("Reading"):
+        table_x = read_table(
+            x,
+            header=header,
+            id_column=id_column_x or id_column,
+            features=features_x or features,
+        )
+        table_y = read_table(
+            y,
+            header=header,
+            id_column=id_column_y or id_column,
+            features=features_y or features,
+        )
+    for note in (*table_x.notes, *table_y.notes):
+        console.note(note)
+    known = None if pairs is None else read_pairs(pairs, table_x, table_y)
+    with console.progress("Checking"):
+        from unpaired.checking import check as judged
+
+        found = judged(table_x.values, table_y.values, known, random_state=seed)
+    console.tell(found)
+    console.finish(
+        {
+            "verdict": verdict_record(found.verdict),
+            "rows": list(found.rows),
+            "judged": list(found.judged),
+            "known_pairs": found.n_known,
+            "advice": list(found.advice),
+        }
+    )
