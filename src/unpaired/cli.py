@@ -49,7 +49,7 @@ def _root(
 
 @app.command()
 def demo(out: Out = Path("demo-report"), seed: Seed = 0, quiet: Quiet = False) -> None:
-    """Name 2,000 photos with no labels, then with one label per class, and write a report.
+    """Name 16,000 photos with no label, then ask for the names of three groups; writes a report.
 
     Example: unpaired demo --out demo-report
     """
