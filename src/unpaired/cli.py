@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from unpaired import __version__
-from unpaired.commands import bench, data, info, model
+from unpaired.commands import bench, classify, data, encode, info, model
 from unpaired.commands.console import Console, Quiet
 from unpaired.commands.match import Out, Seed, match
 from unpaired.errors import DataError, InputError, UnpairedError
@@ -26,6 +26,9 @@ app.command()(match)
 app.command()(model.fit)
 app.command()(model.transform)
 app.command()(model.retrieve)
+app.command()(encode.encode)
+app.command()(classify.classify)
+app.command()(classify.predict)
 app.command()(info.info)
 app.command("ls")(info.list_names)
 app.add_typer(data.app)

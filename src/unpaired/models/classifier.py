@@ -51,9 +51,9 @@ class UnsupervisedClassifier(ClassifierMixin, SavedEstimator):  # type: ignore[m
         random_state: Seed; the same seed on the same machine gives the same bits.
 
     After ``fit``: ``classes_`` (m,), ``labels_`` (n,), ``confidence_`` (n,), ``groups_`` (n,),
-    ``match_``, ``history_``, ``trace_`` (class numbers after the start and after each round),
-    ``notes_`` (sentences on what was done). Confidence is the probability of the group times that
-    of the group's name.
+    ``name_certainty_`` (m,) of each class, ``match_``, ``history_``, ``trace_`` (class numbers
+    after the start and after each round), ``notes_`` (sentences on what was done). Confidence is
+    the probability of the group times that of the group's name.
     """
 
     def __init__(
@@ -124,6 +124,8 @@ class UnsupervisedClassifier(ClassifierMixin, SavedEstimator):  # type: ignore[m
         self.classes_, self._answered = called, sorted(answers)
         self._space, self._kernel, self._weights = found.space, found.kernel, found.classifier
         self.groups_, self._marginals = found.groups, found.assignments.marginals
+        self.name_certainty_ = found.name_certainty
+        self.encoder_: str | None = None  # set by those who know what made the images' vectors
         self.n_classes_ = size
         labelled = np.flatnonzero(known != UNKNOWN)
         every = np.arange(len(rows))
@@ -246,6 +248,7 @@ class UnsupervisedClassifier(ClassifierMixin, SavedEstimator):  # type: ignore[m
         arrays["weights"] = self._weights
         arrays["trace"] = np.stack(self.trace_)
         arrays["groups"], arrays["marginals"] = self.groups_, self._marginals
+        arrays["name_certainty"] = self.name_certainty_
         return arrays, {
             "seed": self.seed_,
             "history": self.history_,
@@ -254,6 +257,7 @@ class UnsupervisedClassifier(ClassifierMixin, SavedEstimator):  # type: ignore[m
             "classes": self.classes_.tolist(),
             "answered": self._answered,
             "made_of": self._made_of,
+            "encoder": self.encoder_,
         }
 
     def _restore(self, arrays: dict[str, np.ndarray], values: dict[str, Any]) -> None:
@@ -270,4 +274,5 @@ class UnsupervisedClassifier(ClassifierMixin, SavedEstimator):  # type: ignore[m
         self.groups_, self._marginals = arrays["groups"], arrays["marginals"]
         self.classes_, self._answered = np.asarray(values["classes"]), values["answered"]
         self._made_of, self._grouping = values["made_of"], None
+        self.name_certainty_, self.encoder_ = arrays["name_certainty"], values["encoder"]
         self._unpack()
