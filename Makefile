@@ -27,7 +27,7 @@ help: ## list these targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  \1|\2/p' $(firstword $(MAKEFILE_LIST)) \
 		| awk -F'|' '{ printf "%-10s %s\n", $$1, $$2 }'
 
-demo: $(RUNTIME) ## name photos without labels, and write demo-report/report.html
+demo: $(RUNTIME) ## name photos without a label, ask three questions, write demo-report/report.html
 	@$(ONE_THREAD) $(BIN)/unpaired demo --out demo-report
 
 test: $(DEV) ## run all tests and doctests on two cores

@@ -1,4 +1,4 @@
-"""Draw the picture at the head of the README: the demo's photos, ten labels in all.
+"""Draw the picture at the head of the README: the demo's photos after three answers.
 
 Run: python scripts/make_readme_picture.py docs/images/demo.png
 """

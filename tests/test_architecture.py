@@ -53,7 +53,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "translating": {"types", "_random", "_checks", "_threads", "spaces", "matching"},
     "published": {"errors", "types", "_checks", "math", "nets", "plans"},
     "evaluation": {"errors", "types", "_checks"},
-    "features": {"errors", "_checks"},
+    "features": {"errors", "_files", "_log", "_names", "_checks"},
     "datasets": {"errors", "_files", "types", "_checks"},
     "models": {"errors", "_saving", "types", "_random", "_checks", "_threads", "nets"}
     | {"problem", "plans", "spaces", "alignment", "naming", "learning"}
@@ -69,7 +69,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "demo": {"types", "naming", "evaluation", "datasets", "models", "experiment"},
     "bench": {"errors", "types", "_random", "_checks", "matching", "evaluation"}
     | {"features", "datasets", "registry", "experiment"},
-    "commands": {"errors", "_files", "_log", "_names", "types", "datasets", "models"}
+    "commands": {"errors", "_files", "_log", "_names", "types", "features", "datasets", "models"}
     | {"spaces", "checking", "translating", "registry", "loading", "experiment", "report"}
     | {"files", "bench"},
     "cli": {"errors", "_files", "report", "demo", "commands"},

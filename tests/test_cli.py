@@ -149,8 +149,15 @@ def test_demo_beats_its_baseline_and_writes_the_report(tmp_path):
     done = run("demo", "--out", "report", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "beats the baseline" in done.stdout.replace("\n", " ")
+    assert done.stdout.count("asked: what are the ") == 3
+    shares = {
+        name: float(done.stdout.split(f"  {name} ")[1].split("%")[0])
+        for name in ("No labels", "Three answers")
+    }
+    assert shares["No labels"] >= 64
+    assert shares["Three answers"] >= 80
     page = (tmp_path / "report" / "report.html").read_text()
-    for word in ("airplane", "One label per class", "oracle", "seed"):
+    for word in ("airplane", "Three answers", "oracle", "photos it called", "seed"):
         assert word in page
 
 

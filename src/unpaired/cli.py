@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from unpaired import __version__
-from unpaired.commands import bench, data, info, model
+from unpaired.commands import bench, classify, data, encode, info, model
 from unpaired.commands.check import check
 from unpaired.commands.console import Console, Quiet
 from unpaired.commands.match import Out, Seed, match
@@ -32,6 +32,9 @@ app.command()(model.retrieve)
 app.command()(translate)
 app.command()(check)
 app.command()(report)
+app.command()(encode.encode)
+app.command()(classify.classify)
+app.command()(classify.predict)
 app.command()(info.info)
 app.command("ls")(info.list_names)
 app.add_typer(data.app)
@@ -55,7 +58,7 @@ def _root(
 
 @app.command()
 def demo(out: Out = Path("demo-report"), seed: Seed = 0, quiet: Quiet = False) -> None:
-    """Name 2,000 photos with no labels, then with one label per class, and write a report.
+    """Name 16,000 photos with no label, then ask for the names of three groups; writes a report.
 
     Example: unpaired demo --out demo-report
     """

@@ -232,7 +232,7 @@ class RunResult:
     seconds: dict[str, float]
     namings: tuple[Naming, ...] = ()
     images: NDArray[np.uint8] | None = None
-    """(n, h, w, 3) thumbnails shared by all namings, or None."""
+    """(k, h, w, 3) thumbnails of the first k rows, shared by all namings, or None."""
     match: Match | None = None
     ids_x: tuple[str, ...] = ()
     ids_y: tuple[str, ...] = ()

@@ -4,7 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from unpaired.datasets import Sample, load_sample
+from unpaired.datasets import Sample, load_pile, load_sample
 from unpaired.datasets.sample import _read_npz, _read_sheet
 from unpaired.errors import DataError
 
@@ -136,6 +136,36 @@ def test_class_vectors_agree_with_the_shared_ones(sample):
         assert tuple(classes["name"]) == sample.class_names
         assert np.allclose(classes["glove100"], sample.glove, atol=1e-6)
         assert np.allclose(classes["minilm_prompts"], sample.prompts, atol=1e-5)
+
+
+def test_the_pile_begins_with_the_sample_and_knows_its_labels(sample):
+    pile = load_pile()
+    assert pile.features.shape == (16_000, 128)
+    assert pile.features.dtype == np.float32
+    np.testing.assert_array_equal(pile.labels[:2000], sample.labels)
+    assert np.bincount(pile.labels, minlength=10).min() > 1400
+    # Distances between photos are those of the whole features, up to what 128 components leave out.
+    rows = np.arange(0, 2000, 20)
+    distances = [
+        np.linalg.norm(features[rows][:, None] - features[rows][None], axis=2).ravel()
+        for features in (sample.features, pile.features)
+    ]
+    assert np.corrcoef(distances)[0, 1] > 0.95
+    means = np.stack([pile.features[2000:][pile.labels[2000:] == c].mean(0) for c in range(10)])
+    distance = ((pile.features[:2000, None] - means) ** 2).sum(axis=2)
+    assert (distance.argmin(axis=1) == sample.labels).mean() > 0.75
+
+
+@needs_shared
+def test_the_pile_goes_on_with_training_photos(sample):
+    with np.load(SHARED / "train.npz", allow_pickle=False) as whole:
+        features, labels = whole["features"][:14_000:100], whole["label"][:14_000]
+    pile = load_pile()
+    np.testing.assert_array_equal(pile.labels[2000:], labels)
+    rows = np.concatenate([sample.features[::100], features.astype(np.float32)])
+    own = np.concatenate([pile.features[:2000:100], pile.features[2000::100]])
+    wide, cut = (((r[:, None] - r[None]) ** 2).sum(2).ravel() for r in (rows, own))
+    assert np.corrcoef(wide, cut)[0, 1] > 0.95
 
 
 def test_two_loads_are_equal_and_independent(sample):

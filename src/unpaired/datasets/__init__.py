@@ -1,5 +1,5 @@
 """Data sets: one file each, one ``load_*`` function each."""
 
-from unpaired.datasets.sample import Sample, load_sample
+from unpaired.datasets.sample import Pile, Sample, load_pile, load_sample
 
-__all__ = ["Sample", "load_sample"]
+__all__ = ["Pile", "Sample", "load_pile", "load_sample"]

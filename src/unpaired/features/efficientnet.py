@@ -49,17 +49,25 @@ def efficientnet_features(
     features = np.empty((len(pixels), N_FEATURES), dtype=np.float32)
     if len(pixels) == 0:
         return features
+    place = _pick_device(device)
+    network = load_network().to(place)
+    for start in range(0, len(pixels), batch_size):
+        part = slice(start, start + batch_size)
+        features[part] = encode_batch(network, pixels[part], place)
+    return features
+
+
+def encode_batch(
+    network: Any, pixels: NDArray[np.uint8], place: torch.device | None = None
+) -> NDArray[np.float32]:
+    """Return the features (b, 1280) of one batch of photos by a loaded network."""
     import torch
 
-    place = _pick_device(device)
-    network = _load_network().to(place)
     with torch.inference_mode():
-        for start in range(0, len(pixels), batch_size):
-            # Resized on the CPU: not every device has the antialiased bicubic filter.
-            batch = _prepare(pixels[start : start + batch_size]).to(place)
-            maps = network.extract_features(batch)  # (b, 1280, 7, 7)
-            features[start : start + batch_size] = maps.mean(dim=(2, 3)).cpu().numpy()
-    return features
+        # Resized on the CPU: not every device has the antialiased bicubic filter.
+        batch = _prepare(pixels).to(place)
+        maps = network.extract_features(batch)  # (b, 1280, 7, 7)
+        return np.asarray(maps.mean(dim=(2, 3)).cpu().numpy())
 
 
 def _check_images(images: Any) -> NDArray[np.uint8]:
@@ -102,7 +110,7 @@ def _pick_device(device: str | None) -> torch.device:
     return place
 
 
-def _load_network() -> Any:
+def load_network() -> Any:
     """Return EfficientNet-Lite0 with its trained weights, on the CPU, ready for inference."""
     import torch
 

@@ -2,35 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import TransformerMixin
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin, TransformerMixin
 
 from unpaired._checks import check_choice, check_number, check_view
 from unpaired._random import RandomState, derive_rng, resolve_seed
 from unpaired.errors import InputError
+from unpaired.evaluation.classifier import classifier_scores
 from unpaired.evaluation.matching import class_precision_recall
 from unpaired.models.base import SavedEstimator
+from unpaired.models.class_arguments import (
+    check_answers,
+    check_classes,
+    check_descriptions,
+    check_labels,
+)
 from unpaired.naming.classifiers import CLASSIFIERS, KernelSpace, kernel_probabilities
-from unpaired.naming.information_head import apply_head
-from unpaired.naming.names import UNKNOWN, name_classes
+from unpaired.naming.information_head import Head, apply_head
+from unpaired.naming.names import UNKNOWN, group_rows, name_classes
+from unpaired.naming.questions import Question, least_certain
 from unpaired.naming.smooth_space import SmoothSpace
 from unpaired.problem.problem import MANY_TO_ONE
 from unpaired.spaces.readout import read_dense, to_match
 from unpaired.spaces.solution import Evidence
-from unpaired.types import FloatArray, IntArray
+from unpaired.types import FloatArray
 
 SPACE = ("mean", "axes", "wide", "whitened", "before_last", "smoothed", "neighbours")
 
 
-class UnsupervisedClassifier(TransformerMixin, SavedEstimator):  # type: ignore[misc]
+class UnsupervisedClassifier(ClassifierMixin, TransformerMixin, SavedEstimator):  # type: ignore[misc]
     """Learn a classifier from image vectors and one vector per class, with no or few labels.
 
     The images are grouped so that neighbours share a group: a linear head is trained to maximise
     the mutual information between the groups of neighbours. The groups take the names whose
-    vectors have the same geometry; labels, where given, are evidence for the names.
+    vectors have the same geometry; labels, where given, are evidence for the names. ``suggest``
+    tells which groups' names are least certain, and ``fit(..., names=)`` takes the answers.
 
     Args:
         classifier: What is fitted on labels and named groups: "kernel" (ridge regression with a
@@ -39,9 +50,10 @@ class UnsupervisedClassifier(TransformerMixin, SavedEstimator):  # type: ignore[
         n_rounds: Rounds in which the best grouping is improved and recorded in ``history_``.
         random_state: Seed; the same seed on the same machine gives the same bits.
 
-    After ``fit``: ``labels_`` (n,), ``confidence_`` (n,), ``match_``, ``history_``, ``trace_``
-    (labels after the start and after each round), ``notes_`` (sentences on what was done).
-    Confidence is the probability of the group times that of the group's name.
+    After ``fit``: ``classes_`` (m,), ``labels_`` (n,), ``confidence_`` (n,), ``groups_`` (n,),
+    ``name_certainty_`` (m,) of each class, ``match_``, ``history_``, ``trace_`` (class numbers
+    after the start and after each round), ``notes_`` (sentences on what was done). Confidence is
+    the probability of the group times that of the group's name.
     """
 
     def __init__(
@@ -61,6 +73,8 @@ class UnsupervisedClassifier(TransformerMixin, SavedEstimator):  # type: ignore[
         class_vectors: Any,
         labels: Any = None,
         *,
+        names: Mapping[int, Any] | None = None,
+        classes: Sequence[str] | None = None,
         on_step: Callable[[dict[str, float]], None] = lambda step: None,
     ) -> Self:
         """Name every row of ``images`` by one of the classes.
@@ -69,33 +83,61 @@ class UnsupervisedClassifier(TransformerMixin, SavedEstimator):  # type: ignore[
             images: Feature vectors, (n, d). More images of the same classes help.
             class_vectors: One row per class, (m, d_y); or a list of such matrices, several
                 descriptions of the same classes in the same order.
-            labels: (n,) class of each image, -1 = unknown; None when nothing is known.
+            labels: (n,) class of each image, -1 (or "" where classes have names) = unknown; None
+                when nothing is known.
+            names: Group -> class, the answers to ``suggest``. The groups are those of the last fit,
+                which must have been of these images, or of the seed in ``random_state``.
+            classes: What the classes are called, in the order of ``class_vectors``; by default
+                they are numbered.
             on_step: Called after each round with its entry of ``history_``.
         """
         check_choice(self.classifier, "classifier", CLASSIFIERS)
         check_number(self.n_rounds, "n_rounds", 0, integer=True)
-        (rows,) = self._rows_of_fit(images=images)
+        rows = check_view(images, "images")
         descriptions = check_descriptions(class_vectors)
-        known = check_labels(labels, len(rows), len(descriptions[0]))
-        self.seed_ = resolve_seed(self.random_state)
+        size = len(descriptions[0])
+        called = check_classes(classes, size)
+        known = check_labels(labels, len(rows), called)
+        answers = check_answers(names, called)
+        # what a group number means: the same for the same rows, settings and seed
+        made_of = hashlib.sha256(rows.tobytes() + f"{size} {self.n_rounds}".encode()).hexdigest()
+        if answers:
+            seed, grouping = self._groups_asked_about(made_of)
+        else:
+            seed, grouping = resolve_seed(self.random_state), None
+        self._rows_of_fit(images=images)
+        if grouping is None:
+            grouping = group_rows(
+                np.asarray(rows, dtype=np.float32), size, derive_rng(seed, "naming"), self.n_rounds
+            )
         found = name_classes(
             rows,
             descriptions,
             labels=known,
-            rng=derive_rng(self.seed_, "naming"),
+            answers=answers,
+            rng=derive_rng(seed, "names"),
             classifier=self.classifier,
-            n_rounds=self.n_rounds,
+            grouping=grouping,
         )
+        self.seed_, self._made_of = seed, made_of
+        self._grouping: tuple[SmoothSpace, Head] | None = grouping
+        self.classes_, self._answered = called, sorted(answers)
         self._space, self._kernel, self._weights = found.space, found.kernel, found.classifier
-        self.n_classes_ = len(descriptions[0])
+        self.groups_, self._marginals = found.groups, found.assignments.marginals
+        self.name_certainty_ = found.name_certainty
+        self.encoder_: str | None = None  # set by those who know what made the images' vectors
+        self.n_classes_ = size
         labelled = np.flatnonzero(known != UNKNOWN)
-        self.labels_ = np.asarray(found.labels, dtype=np.int64)
         every = np.arange(len(rows))
-        certain = found.probabilities[every, self.labels_] * found.name_certainty[self.labels_]
+        certain = found.probabilities[every, found.labels] * found.name_certainty[found.labels]
         self.match_ = to_match(
-            read_dense(np.log(np.maximum(found.probabilities, 1e-12)), self.labels_, certain),
+            read_dense(
+                np.log(np.maximum(found.probabilities, 1e-12)),
+                np.asarray(found.labels, dtype=np.int64),
+                certain,
+            ),
             Evidence({"groups": found.assignments.score}),
-            len(descriptions[0]),
+            size,
             known=np.column_stack([labelled, known[labelled]]),
             relation=MANY_TO_ONE,
         )
@@ -109,9 +151,59 @@ class UnsupervisedClassifier(TransformerMixin, SavedEstimator):  # type: ignore[
         self._unpack()
         return self
 
+    def _groups_asked_about(self, made_of: str) -> tuple[int, tuple[SmoothSpace, Head] | None]:
+        """The seed of the groups that answers speak of, and the groups where they are at hand.
+
+        Raises:
+            InputError: when nobody can know which groups those are.
+        """
+        if not hasattr(self, "history_"):
+            if self.random_state is None:
+                raise InputError(
+                    "names must speak of groups that exist: this estimator has none yet and no "
+                    "seed. Call fit without names and then suggest, or set random_state."
+                )
+            return resolve_seed(self.random_state), None
+        if made_of != self._made_of:
+            raise InputError(
+                "names must speak of the groups of the last fit: that was of other images, another "
+                "number of classes or of rounds. Call fit without names first, then suggest."
+            )
+        return self.seed_, self._grouping
+
     def _unpack(self) -> None:
-        self.labels_ = self.match_.partner
+        self.labels_ = self.classes_[self.match_.partner]
         self.confidence_ = self.match_.confidence
+
+    def suggest(self, k: int = 1, *, n_examples: int = 8) -> list[Question]:
+        """The ``k`` groups whose names are least certain, most uncertain first.
+
+        Uncertain by the entropy of the group's name over all namings. One answer changes what is
+        uncertain elsewhere, so asking one at a time tells more than asking several at once.
+
+        >>> rng = np.random.default_rng(0)
+        >>> centres = 4 * rng.standard_normal((3, 5))
+        >>> images = np.repeat(centres, 20, axis=0) + rng.standard_normal((60, 5))
+        >>> model = UnsupervisedClassifier(random_state=0)
+        >>> names = ["cat", "dog", "ship"]
+        >>> model = model.fit(images, centres, classes=names)
+        >>> question = model.suggest()[0]  # look at images[question.rows], then answer
+        >>> model = model.fit(images, centres, classes=names, names={question.group: "dog"})
+        >>> str(model.labels_[question.rows[0]])
+        'dog'
+        """
+        self._check_fitted()
+        check_number(k, "k", 1, integer=True)
+        check_number(n_examples, "n_examples", 0, integer=True)
+        return least_certain(
+            self._marginals,
+            self.groups_,
+            self.confidence_,
+            self.classes_,
+            k=k,
+            n_examples=n_examples,
+            answered=self._answered,
+        )
 
     def transform(self, images: Any) -> FloatArray:
         """The rows that the classifier sees.
@@ -132,13 +224,21 @@ class UnsupervisedClassifier(TransformerMixin, SavedEstimator):  # type: ignore[
             return kernel_probabilities(self._kernel, self._weights, rows)
         return apply_head(self.transform(images), self._weights)
 
-    def predict(self, images: Any) -> IntArray:
-        """Class of new images, (n,)."""
-        return np.asarray(self.predict_proba(images).argmax(1), dtype=np.int64)
+    def predict(self, images: Any) -> NDArray[Any]:
+        """Class of new images, (n,), by its entry in ``classes_``."""
+        return self.classes_[self.predict_proba(images).argmax(1)]
+
+    def score(self, images: Any, truth: Any) -> float:
+        """Share of images of known class that ``predict`` names right."""
+        numbers = self.predict_proba(images).argmax(1)
+        known = check_labels(truth, len(numbers), self.classes_, "truth")
+        return classifier_scores(numbers, known, self.n_classes_)["accuracy"]
 
     def score_classes(self, images: Any, truth: Any) -> dict[str, list[float]]:
         """Precision and recall of each class on images of known class, m numbers each."""
-        return class_precision_recall(self.predict(images), np.asarray(truth), self.n_classes_)
+        numbers = self.predict_proba(images).argmax(1)
+        known = check_labels(truth, len(numbers), self.classes_, "truth")
+        return class_precision_recall(numbers, known, self.n_classes_)
 
     def _state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         arrays = {f"space.{name}": getattr(self._space, name) for name in SPACE}
@@ -147,9 +247,18 @@ class UnsupervisedClassifier(TransformerMixin, SavedEstimator):  # type: ignore[
             arrays["kernel.landmarks"] = self._kernel.landmarks
         arrays["weights"] = self._weights
         arrays["trace"] = np.stack(self.trace_)
-        rooted = None if self._kernel is None else self._kernel.rooted
-        values = {"seed": self.seed_, "history": self.history_, "notes": self.notes_}
-        return arrays, {**values, "rooted": rooted}
+        arrays["groups"], arrays["marginals"] = self.groups_, self._marginals
+        arrays["name_certainty"] = self.name_certainty_
+        return arrays, {
+            "seed": self.seed_,
+            "history": self.history_,
+            "notes": self.notes_,
+            "rooted": None if self._kernel is None else self._kernel.rooted,
+            "classes": self.classes_.tolist(),
+            "answered": self._answered,
+            "made_of": self._made_of,
+            "encoder": self.encoder_,
+        }
 
     def _restore(self, arrays: dict[str, np.ndarray], values: dict[str, Any]) -> None:
         self.seed_, self.history_ = values["seed"], values["history"]
@@ -162,44 +271,8 @@ class UnsupervisedClassifier(TransformerMixin, SavedEstimator):  # type: ignore[
         self._weights = arrays["weights"]
         self.n_classes_ = self._weights.shape[1]
         self.trace_ = list(arrays["trace"])
+        self.groups_, self._marginals = arrays["groups"], arrays["marginals"]
+        self.classes_, self._answered = np.asarray(values["classes"]), values["answered"]
+        self._made_of, self._grouping = values["made_of"], None
+        self.name_certainty_, self.encoder_ = arrays["name_certainty"], values["encoder"]
         self._unpack()
-
-
-def check_descriptions(class_vectors: Any) -> list[FloatArray]:
-    """The class vectors as a list of matrices with equally many rows.
-
-    Raises:
-        InputError: when a matrix is unusable or the numbers of classes differ.
-    """
-    several = isinstance(class_vectors, Sequence) and np.ndim(class_vectors[0]) == 2
-    matrices = list(class_vectors) if several else [class_vectors]
-    checked: list[FloatArray] = [check_view(matrix, "class_vectors") for matrix in matrices]
-    sizes = [len(matrix) for matrix in checked]
-    if len(set(sizes)) > 1:
-        raise InputError(
-            f"class_vectors must describe the same classes in every matrix: they have {sizes} "
-            "rows. Give each matrix one row per class, in one order."
-        )
-    return checked
-
-
-def check_labels(labels: Any, n_rows: int, n_classes: int) -> IntArray:
-    """Labels as (n,) int64 with -1 for unknown.
-
-    Raises:
-        InputError: when the length or a class number is wrong.
-    """
-    if labels is None:
-        return np.full(n_rows, UNKNOWN, dtype=np.int64)
-    array = np.asarray(labels)
-    if array.shape != (n_rows,) or array.dtype.kind not in "iu":
-        raise InputError(
-            f"labels must be {n_rows} whole numbers, one per image, -1 = unknown: got shape "
-            f"{array.shape} of type {array.dtype}."
-        )
-    if array.min() < UNKNOWN or array.max() >= n_classes:
-        raise InputError(
-            f"labels must lie between -1 (unknown) and {n_classes - 1}: they go from "
-            f"{array.min()} to {array.max()}. Number the classes as the rows of class_vectors."
-        )
-    return array.astype(np.int64)

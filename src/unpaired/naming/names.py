@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,6 +31,8 @@ LABEL_WEIGHT = 0.5
 """Weight of the labels' log-likelihood beside the geometry: labels may be untypical of a class."""
 UNEVEN_SIZES = 0.4
 """Variation of group sizes around the labels above which free groups are not trusted."""
+ANSWER_WEIGHT = 1e3
+"""Log-likelihood that an answer takes from a group's other names: more than any geometry gives."""
 NEIGHBOURS = (5, 20)
 """Fewest and most rows taken to be neighbours of a row, itself among them."""
 NEIGHBOUR_SHARE = 200
@@ -83,6 +85,7 @@ class Naming:
 
     Attributes:
         labels: Class (n,) of each row, an index into the class vectors.
+        groups: Group (n,) of each row; class ``assignments.best[g]`` was given to group g.
         probabilities: Probability (n, m) of each class for each row.
         assignments: Scores and marginals of the assignment of classes to the free groups.
         space: The smoothed space, which maps new rows.
@@ -94,6 +97,7 @@ class Naming:
     """
 
     labels: Ints
+    groups: Ints
     probabilities: Floats
     assignments: Assignments
     space: SmoothSpace
@@ -136,6 +140,15 @@ def label_votes(probabilities: Floats, labels: Ints) -> Floats:
     evidence = np.log(LABEL_TRUST * probabilities[known] + (1.0 - LABEL_TRUST) / size)
     np.add.at(votes.T, labels[known], evidence)
     return votes
+
+
+def answer_evidence(answers: Mapping[int, int], size: int) -> Floats:
+    """Return the log-likelihood (m, m) of class j for group i, where some groups' are told."""
+    evidence = np.zeros((size, size))
+    for group, told in answers.items():
+        evidence[group] = -ANSWER_WEIGHT
+        evidence[group, told] = 0.0
+    return evidence
 
 
 def name_clusters(
@@ -189,6 +202,7 @@ def name_classes(
     *,
     rng: np.random.Generator,
     labels: Ints | None = None,
+    answers: Mapping[int, int] | None = None,
     classifier: str = "kernel",
     n_rounds: int = 5,
     grouping: tuple[SmoothSpace, Head] | None = None,
@@ -206,6 +220,7 @@ def name_classes(
         class_vectors: Class vectors (m, q), or several such matrices of the same classes.
         rng: The source of randomness; equal states give equal results.
         labels: Class of each row (n,), -1 where unknown.
+        answers: Group -> class, for groups that somebody looked at.
         classifier: "kernel", "logistic" or "svm"; without labels the first two leave the groups.
         n_rounds: Rounds in which the best grouping is improved and recorded.
         grouping: What ``group_rows`` returned for these very features, when it is at hand.
@@ -219,6 +234,7 @@ def name_classes(
     known = np.full(len(rows), UNKNOWN) if labels is None else np.asarray(labels)
     labelled = np.flatnonzero(known >= 0)
     evidence = LABEL_WEIGHT * label_votes(probabilities, known)
+    evidence += answer_evidence(answers or {}, size)
     means = [mean_by(view, group, size) for view in (rows, space.whitened)]
     found = name_clusters(means, views, evidence, rng=rng)
     notes = []
@@ -242,4 +258,4 @@ def name_classes(
         weights = np.vstack([own[:-1], np.zeros_like(own[:-1]), own[-1:]])
     probabilities[labelled] = np.eye(size)[known[labelled]]
     names = probabilities.argmax(axis=1)
-    return Naming(names, probabilities, found, space, kernel, weights, head, trace, notes)
+    return Naming(names, group, probabilities, found, space, kernel, weights, head, trace, notes)

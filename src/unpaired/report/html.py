@@ -149,13 +149,18 @@ def _naming(naming: Naming, images: Any, limit: int) -> dict[str, Any]:
 def _check_naming(naming: Naming, images: Any) -> None:
     """Raise InputError when the parts of a naming do not fit together."""
     n, n_classes = len(naming.labels), len(naming.class_names)
-    lengths = {"confidence": naming.confidence, "truth": naming.truth, "images": images}
+    lengths = {"confidence": naming.confidence, "truth": naming.truth}
     for name, value in lengths.items():
         if value is not None and len(value) != n:
             raise InputError(
                 f"{name} must have one entry per label in naming {naming.title!r}: it has "
                 f"{len(value)}, labels {n}. Select the same rows for both."
             )
+    if images is not None and len(images) > n:
+        raise InputError(
+            f"images must be of the rows of naming {naming.title!r}: there are {len(images)}, and "
+            f"{n} labels. Select the same rows for both."
+        )
     if images is not None and (images.ndim != 4 or images.shape[3] != 3 or images.dtype != "uint8"):
         raise InputError(
             "images must be uint8 of shape (n, height, width, 3): got "
@@ -174,9 +179,10 @@ def _group(naming: Naming, images: Any, c: int, limit: int, known: Any) -> dict[
     rows = np.flatnonzero(naming.labels == c if c >= 0 else naming.labels < 0)
     order = np.argsort(-np.nan_to_num(naming.confidence[rows], nan=-1.0), kind="stable")
     rows = rows[order]
-    n_last = limit // 4 if len(rows) > limit else 0
-    n_first = min(limit - n_last, len(rows))
-    shown = [*rows[:n_first], *rows[len(rows) - n_last :]]
+    seen = rows if images is None else rows[rows < len(images)]
+    n_last = limit // 4 if len(seen) > limit else 0
+    n_first = min(limit - n_last, len(seen))
+    shown = [*seen[:n_first], *seen[len(seen) - n_last :]]
 
     def photo(i: int) -> dict[str, Any]:
         truth = None if naming.truth is None or not known[i] else naming.truth[i]

@@ -189,6 +189,7 @@ def _overview_row(
 
     rows = np.flatnonzero(naming.labels == c)
     surest = rows[np.argsort(-np.nan_to_num(naming.confidence[rows], nan=-1.0), kind="stable")]
+    surest = surest[surest < len(images)]
     _label(axes, left - 14, top + 34, _shorten(naming.class_names[c], 15), size=11.5, ha="right")
     for column, i in enumerate(surest[:n_photos]):
         x0, x1, y0, y1 = left + 70 * column, left + 70 * column + 64, top, top + 64

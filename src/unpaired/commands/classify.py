@@ -1,0 +1,348 @@
+"""``unpaired classify`` and ``predict``: a pile of photos and a list of names in, labels out."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from unpaired.commands.console import Console, Json, Quiet, to_json
+from unpaired.commands.encode import Cache, shorten, tell_skipped
+from unpaired.commands.match import Seed
+from unpaired.errors import InputError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from unpaired.models.classifier import UnsupervisedClassifier
+    from unpaired.types import RunResult
+
+OUTPUTS = ("labels.csv", "report.html", "run.json")
+THUMBNAIL = 64
+MAX_THUMBNAILS = 2000
+NAME_FILES = (".txt", ".tsv", "")
+
+Photos = Annotated[
+    Path, typer.Argument(metavar="PHOTOS", help="Folder of photos, or a file of their vectors.")
+]
+
+
+@dataclass(frozen=True)
+class Collection:
+    """Rows with names; the folder they came from where they are photos."""
+
+    names: tuple[str, ...]
+    vectors: NDArray[np.float32]
+    folder: Path | None = None
+    encoder: str | None = None
+    skipped: tuple[tuple[str, str], ...] = ()
+
+
+def classify(
+    photos: Photos,
+    names: Annotated[
+        Path,
+        typer.Argument(
+            metavar="NAMES", help="Text file: a line per name, or name<TAB>description; or vectors."
+        ),
+    ],
+    labels: Annotated[
+        Path | None, typer.Option(help="Known ones: CSV of file and name, as labels.csv.")
+    ] = None,
+    encoder: Annotated[
+        str | None, typer.Option(help="For photos; `unpaired encode images --encoder ?` lists.")
+    ] = None,
+    text_encoder: Annotated[
+        str | None, typer.Option(help="For names; several with commas between them.")
+    ] = None,
+    cache: Cache = None,
+    out: Annotated[Path, typer.Option("--out", help="Folder for the results.")] = Path("named"),
+    seed: Seed = 0,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Name photos that nobody labelled: labels.csv, report.html, model/ and run.json.
+
+    Example: unpaired classify holiday names.txt --out named
+    """
+    from unpaired._files import check_replaceable, check_writable
+    from unpaired.commands.delivery import check_extra, deliver, file_digest, run_record
+
+    console = Console(quiet, as_json)
+    check_writable(out, OUTPUTS, "--out")
+    check_replaceable(out / "model", ("arrays.safetensors", "config.json"), "--out")
+    check_extra("jinja2", "report", "Writing report.html")
+    if not photos.is_dir():
+        from unpaired.files.reading import check_exists, split_part
+
+        check_exists(split_part(photos)[0])
+    classes, class_vectors, unknown = read_classes(console, names, text_encoder, cache)
+    if unknown:
+        console.note(f"{len(unknown):,} words of NAMES have no vector: {shorten(unknown)}.")
+    rows = read_photos(console, photos, encoder, cache)
+    if len(rows.names) < 2 * len(classes):
+        raise InputError(
+            f"PHOTOS must be at least two for each of the {len(classes)} names, and better a "
+            f"hundred: there are {len(rows.names)}. Add photos, or leave names out."
+        )
+    known = None if labels is None else read_labels(labels, rows.names, classes)
+
+    with console.progress("Grouping and naming"):
+        from unpaired.models.classifier import UnsupervisedClassifier
+        from unpaired.report.html import write_report
+
+        model = UnsupervisedClassifier(random_state=seed)
+        model.fit(rows.vectors, class_vectors, known, classes=classes)
+        model.encoder_ = rows.encoder
+    options = {
+        "labels": labels and str(labels),
+        "encoder": encoder,
+        "text_encoder": text_encoder,
+        "cache": cache and str(cache),
+    }
+    questions = model.suggest(3)
+    record = run_record(
+        "classify",
+        [str(photos), str(names)],
+        options,
+        seed,
+        photos=len(rows.names),
+        names=list(classes),
+        skipped=[list(item) for item in rows.skipped],
+        unknown_words=unknown,
+        least_certain=[
+            {
+                "group": question.group,
+                "photos": question.size,
+                "examples": [rows.names[row] for row in question.rows],
+                "likeliest": question.classes[:3].tolist(),
+            }
+            for question in questions
+        ],
+        notes=list(model.notes_),
+    )
+    result = describe(model, rows, options, seed, known is not None)
+
+    def write(folder: Path) -> None:
+        model.save(folder / "model")
+        write_labels(folder / "labels.csv", rows.names, model.labels_, model.confidence_)
+        record["outputs"] = {"labels.csv": file_digest(folder / "labels.csv")}
+        write_report(result, folder)
+        (folder / "run.json").write_text(to_json(record), encoding="utf-8")
+
+    deliver(out, write)
+    console.tell(f"{len(rows.names):,} photos named: {out / 'labels.csv'}")
+    console.tell(f"Report: {out / 'report.html'}")
+    for question in questions:
+        examples = ", ".join(rows.names[row] for row in question.rows[:3])
+        likely = ", ".join(question.classes[:3].tolist())
+        console.tell(f"Uncertain: {question.size:,} photos such as {examples} ({likely}?)")
+    console.tell("To settle those, write a line file,name for some of each and give --labels.")
+    console.finish(record)
+
+
+def predict(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Folder model/ of classify.")],
+    photos: Photos,
+    cache: Cache = None,
+    out: Annotated[Path, typer.Option("--out", help="File: .csv.")] = Path("labels.csv"),
+    quiet: Quiet = False,
+) -> None:
+    """Name new photos by a model that classify wrote: file, name, confidence.
+
+    Example: unpaired predict named/model new-photos --out new-labels.csv
+    """
+    from unpaired._files import check_writable
+
+    console = Console(quiet)
+    if out.suffix.lower() != ".csv":
+        raise InputError(f"--out must end in .csv: got {out}. Rename it.")
+    check_writable(out.parent, (out.name,), "--out")
+    with console.progress("Loading the model"):
+        from unpaired.loading import load
+
+        fitted: Any = load(model)
+    if not hasattr(fitted, "name_certainty_"):
+        raise InputError(
+            f"MODEL must be a classifier: {model} holds a {type(fitted).__name__}. "
+            "Make one with unpaired classify."
+        )
+    if photos.is_dir() and fitted.encoder_ is None:
+        raise InputError(
+            f"PHOTOS must be a file of vectors, as {model} was fitted on one. Make it with "
+            "unpaired encode and the encoder used then."
+        )
+    rows = read_photos(console, photos, fitted.encoder_, cache)
+    with console.progress("Naming"):
+        shares = fitted.predict_proba(rows.vectors)
+        best = shares.argmax(1)
+        sure = shares.max(1) * fitted.name_certainty_[best]
+    write_labels(out, rows.names, fitted.classes_[best], sure)
+    console.tell(f"{len(rows.names):,} photos named: {out}")
+
+
+def read_classes(
+    console: Console, file: Path, encoders: str | None, cache: Path | None
+) -> tuple[tuple[str, ...], list[NDArray[Any]], list[str]]:
+    """Names, a matrix of their vectors per encoder, and words that have no vector."""
+    import numpy as np
+
+    if file.suffix.lower() not in NAME_FILES:
+        from unpaired.files.reading import read_table
+
+        table = read_table(file)
+        if table.ids is None:
+            raise InputError(
+                f"NAMES must say what its rows are called: {file} has no column of names. "
+                "Add one, or give a text file of names."
+            )
+        return table.ids, [table.values], []
+
+    from unpaired.features.encoders import DEFAULT, TEXTS, load_encoder
+    from unpaired.features.encoding import default_cache, encode_items
+    from unpaired.features.sources import read_names, text_item, unknown_words
+
+    described = read_names(file)
+    matrices, unknown = [], []
+    texts = [(name, text) for name, several in described.items() for text in several]
+    for wanted in (encoders or DEFAULT[TEXTS]).split(","):
+        with console.progress("Encoding the names"):
+            made = load_encoder(wanted.strip(), TEXTS)
+            items = [text_item(name, text, made) for name, text in texts]
+            encoded = encode_items(items, made, cache or default_cache())
+        unknown += unknown_words((text for _, text in texts), made)
+        missing = [name for name in described if name not in encoded.names]
+        if missing:
+            raise InputError(
+                f"NAMES must have words that {made.name} knows: it knows none of "
+                f'"{missing[0]}". Describe it after a tab, or choose another --text-encoder.'
+            )
+        owners = np.array(encoded.names)
+        matrices.append(np.stack([encoded.vectors[owners == name].mean(0) for name in described]))
+    return tuple(described), matrices, list(dict.fromkeys(unknown))
+
+
+def read_photos(
+    console: Console, source: Path, encoder: str | None, cache: Path | None
+) -> Collection:
+    """The vectors of a folder of photos, or of a file of vectors."""
+    if not source.is_dir():
+        import zipfile
+
+        from unpaired.files.pairs import row_names
+        from unpaired.files.reading import read_table
+
+        if source.suffix.lower() == ".npz":  # as `unpaired encode` writes it
+            names: list[str] = []
+            if zipfile.is_zipfile(source):
+                with zipfile.ZipFile(source) as archive:
+                    names = archive.namelist()
+            if {"features.npy", "id.npy"} <= set(names):
+                table, ids = read_table(f"{source}:features"), read_table(f"{source}:id").values
+                return Collection(tuple(map(str, ids.ravel())), table.values)
+        table = read_table(source)
+        for note in table.notes:
+            console.note(note)
+        return Collection(row_names(table), table.values)
+
+    from unpaired.features.encoders import DEFAULT, IMAGES, load_encoder
+    from unpaired.features.encoding import default_cache, encode_items
+    from unpaired.features.sources import photos_in
+
+    with console.progress("Encoding the photos"):
+        made = load_encoder(encoder or DEFAULT[IMAGES], IMAGES)
+        encoded = encode_items(photos_in(source, made.side), made, cache or default_cache())
+    tell_skipped(console, encoded)
+    return Collection(encoded.names, encoded.vectors, source, made.name, encoded.skipped)
+
+
+def read_labels(file: Path, photos: Sequence[str], classes: Sequence[str]) -> NDArray[np.int64]:
+    """The class number of each photo, -1 where the file says nothing.
+
+    Raises:
+        InputError: when a photo or a name is not known.
+    """
+    import numpy as np
+
+    from unpaired._names import check_choice
+    from unpaired.features.sources import read_lines
+    from unpaired.files.pairs import plain_cell
+
+    row = {name: number for number, name in enumerate(photos)}
+    row |= {plain_cell(name): number for name, number in row.items()}
+    known = np.full(len(photos), -1, dtype=np.int64)
+    for order, cells in enumerate(csv.reader(line for _, line in read_lines(file))):
+        if order == 0 and cells[0] not in row:  # a header
+            continue
+        if len(cells) < 2 or cells[0] not in row:
+            raise InputError(
+                f"labels must have a line file,name for photos of PHOTOS: got {','.join(cells)!r}. "
+                "Write names of files as in labels.csv."
+            )
+        known[row[cells[0]]] = list(classes).index(check_choice(cells[1], "name", classes))
+    return known
+
+
+def write_labels(file: Path, names: Sequence[str], labels: Any, confidence: Any) -> None:
+    """Write one line per photo: file, name, confidence."""
+    from unpaired._files import atomic_writer
+    from unpaired.files.pairs import plain_cell
+
+    with atomic_writer(file) as handle:
+        writer = csv.writer(handle)
+        writer.writerow(["file", "name", "confidence"])
+        for photo, label, sure in zip(names, labels.tolist(), confidence.tolist(), strict=True):
+            writer.writerow([plain_cell(photo), plain_cell(label), f"{sure:.4f}"])
+
+
+def describe(
+    model: UnsupervisedClassifier,
+    rows: Collection,
+    options: dict[str, Any],
+    seed: int,
+    taught: bool,
+) -> RunResult:
+    """What the report tells; of many photos a random two thousand are shown."""
+    import numpy as np
+
+    from unpaired.experiment import package_versions
+    from unpaired.types import Naming, RunResult
+
+    order = np.arange(len(rows.names))
+    images = None
+    if rows.folder is not None:
+        from unpaired.features.sources import read_photo
+
+        if len(order) > MAX_THUMBNAILS:
+            order = np.random.default_rng(seed).permutation(len(order))
+        files = [rows.folder / rows.names[row] for row in order[:MAX_THUMBNAILS]]
+        images = np.stack([read_photo(file.read_bytes(), THUMBNAIL) for file in files])
+    naming = Naming(
+        title="With the labels given" if taught else "No labels",
+        class_names=tuple(model.classes_.tolist()),
+        labels=model.match_.partner[order],
+        confidence=model.confidence_[order],
+        history=[dict(step) for step in model.history_],
+    )
+    skipped = [f"Skipped: {name}, {reason}." for name, reason in rows.skipped[:50]]
+    return RunResult(
+        title=f"{len(rows.names):,} photos, {len(model.classes_)} names",
+        headline={"photos": len(rows.names), "names": len(model.classes_)},
+        settings={name: value for name, value in options.items() if value is not None},
+        seed=seed,
+        versions=package_versions(),
+        seconds={},
+        namings=(naming,),
+        images=images,
+        notes=(
+            "The names were found by geometry: when one is wrong it is usually wrong for a whole "
+            "group. Look at each group below; a few lines in --labels mend it.",
+            *model.notes_,
+            *skipped,
+        ),
+    )
