@@ -69,12 +69,15 @@ def measure(run: Run) -> dict[str, object]:
     }
 
 
-def collect(minutes: float) -> None:
-    """Run what has not been run, one line each, until the time is over."""
+def collect(minutes: float, part: tuple[int, int]) -> None:
+    """Run what has not been run, one line each, until the time is over.
+
+    ``part`` (i, k) takes every k-th run from the i-th on, so that several processes share the work.
+    """
     done = {row["key"] for row in read()}
     end = time.monotonic() + 60 * minutes
     RESULTS.parent.mkdir(exist_ok=True)
-    for run in runs():
+    for run in runs()[part[0] :: part[1]]:
         if run.key in done:
             continue
         if time.monotonic() > end:
@@ -101,9 +104,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("task", choices=["collect", "fit", "judge"])
     parser.add_argument("--minutes", type=float, default=60.0)
+    parser.add_argument("--part", type=int, nargs=2, default=(0, 1), metavar=("I", "K"))
     options = parser.parse_args()
     if options.task == "collect":
-        collect(options.minutes)
+        collect(options.minutes, tuple(options.part))
         return
     cases = [case_of(row) for row in read()]
     if options.task == "fit":

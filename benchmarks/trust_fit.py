@@ -69,7 +69,7 @@ def case_of(row: dict[str, str]) -> Case:
     )
 
 
-ALONE = ("ranks", "agreement", "gap", "rows")
+ALONE = ("ranks", "agreement", "gap", "rows", "surprise")
 """Features without known pairs; with them, those that were held out tell."""
 
 

@@ -150,6 +150,12 @@ def runs() -> list[Run]:
     for name in ("snare", "en_fr", "flickr8k"):
         found += [Run("related", name, name, n, 0) for n in (150, 300)]
         found += [Run("related", name, name, 200, 0, k) for k in (10, 50)]
+    for name in GLOSSES[:4]:
+        found.append(Run("related", "glosses", f"glosses {name}", 1000, 0, disjoint=True))
+    for name in ("imagenet_lite0_lite2", "flickr8k", "cub_image_text"):
+        found.append(Run("related", SOURCE_OF.get(name, name), name, 1000, 0))
+    for name in ("lognormal", "student", "even clusters", "sparse counts", "correlated", "binary"):
+        found.append(Run("noise", name, name, 1000, 0))
     for name in NOISE:
         found += [Run("noise", name, name, n, s) for n, s in ((60, 0), (60, 1), (120, 0), (200, 0))]
         found.append(Run("noise", name, name, 120, 2, 10))

@@ -25,6 +25,7 @@ def test_more_evidence_never_lowers_the_odds():
         "ranks": (replace(NOTHING, replication=Replication(0.0, 0.4)), SHAPE),
         "agreement": (replace(NOTHING, agreement=0.9), SHAPE),
         "gap": (replace(NOTHING, gap=0.4), SHAPE),
+        "surprise": (replace(NOTHING, surprise=3.0), SHAPE),
         "rows": (NOTHING, replace(SHAPE, n=400)),
     }
     assert set(regime.weights) <= set(more)
@@ -60,7 +61,7 @@ def test_repeated_single_partners_are_reliable():
     assert verdict.expected_rank < 0.05
     assert "97%" in " ".join(verdict.reasons)
     share = claims(solution(found, "evident"), verdict)(np.array([1.0]))
-    assert share == pytest.approx(0.97 * verdict.probability)
+    assert share == pytest.approx(0.97**0.5 * verdict.probability)
 
 
 def held(ranks, share=0.5, right=False):

@@ -96,6 +96,7 @@ def features(evidence: Evidence, shape: Shape) -> dict[str, float]:
         "ranks": ranks,
         "agreement": room * _measured(evidence.agreement),
         "gap": room * max(_measured(evidence.gap), 0.0),
+        "surprise": np.log1p(max(_measured(evidence.surprise), 0.0)),
         "rows": np.log(np.clip(shape.n / LEAST_ROWS, 1.0, MOST_ROWS / LEAST_ROWS)),
     }
     return {name: float(value) for name, value in values.items()}
@@ -139,8 +140,9 @@ def claims(solution: Solution, verdict: Verdict, calibration: Calibration = CALI
     if evidence.held_out:
         return lambda share: share  # their temperature was chosen by held-out pairs
     if verdict.level == "reliable":
-        single = evidence.replication.single if solution.evident else evidence.confirmed
-        return lambda share: verdict.probability * single * share
+        # Two fits name the same partner where both are right: each is so often.
+        found = evidence.replication.single**0.5 if solution.evident else evidence.confirmed
+        return lambda share: verdict.probability * found * share
     return lambda share: verdict.probability * calibration.alone.row * share
 
 
