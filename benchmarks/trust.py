@@ -38,7 +38,9 @@ def measure(run: Run) -> dict[str, object]:
     found = solve(problem, run.seed)
     seconds = time.process_time() - begin
     evidence, shape = found.solution.evidence, shape_of(problem)
-    truth = 0.5 if drawn.test is None else foscttm(found.score_matrix(*drawn.test))
+    truth = 0.5
+    if drawn.test is not None:
+        truth = foscttm(found.score_matrix(*(side[run.n_pairs :] for side in drawn.test)))
     raw = read_match(problem, replace(found.solution, certainty=1.0))
     free = np.setdiff1d(np.arange(len(drawn.x)), problem.known[:, 0])
     share, right = raw.confidence[free], (raw.partner == drawn.truth)[free]
@@ -53,8 +55,7 @@ def measure(run: Run) -> dict[str, object]:
         "n": shape.n,
         "pairs": run.n_pairs,
         "way": found.solution.kind,
-        "single": evidence.replication.single,
-        "ranks": evidence.replication.ranks,
+        "repeated": evidence.repeated,
         "agreement": evidence.agreement,
         "gap": evidence.gap,
         "confirmed": evidence.confirmed,

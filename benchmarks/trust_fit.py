@@ -13,7 +13,7 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.metrics import roc_auc_score
 
 from benchmarks.trust_runs import SOURCE_OF
-from unpaired.spaces.solution import Evidence, HeldPair, Replication, Solution
+from unpaired.spaces.solution import Evidence, HeldPair, Solution
 from unpaired.trust.calibration import Calibration, Regime
 from unpaired.trust.evidence import Shape
 from unpaired.trust.verdict import GOOD, claims, features, judge, repeats_itself
@@ -47,11 +47,10 @@ class Case:
 
 def case_of(row: dict[str, str]) -> Case:
     """A line of the file of results."""
-    names = "agreement", "gap", "confirmed", "surprise"
+    names = "agreement", "gap", "confirmed", "surprise", "repeated"
     evidence = Evidence(
         {},
         **{name: float(row[name]) for name in names},
-        replication=Replication(float(row["single"]), float(row["ranks"])),
         held_out=tuple(HeldPair(r, s, bool(t)) for r, s, t in json.loads(row["held_out"])),
     )
     parts = row["name"].split(" + ") if row["kind"] == "unrelated" else []
@@ -69,7 +68,7 @@ def case_of(row: dict[str, str]) -> Case:
     )
 
 
-ALONE = ("ranks", "agreement", "gap", "rows", "surprise")
+ALONE = ("agreement", "gap", "agreement and gap", "surprise", "rows")
 """Features without known pairs; with them, those that were held out tell."""
 
 

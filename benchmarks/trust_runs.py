@@ -61,7 +61,10 @@ class Run:
 
 @dataclass(frozen=True)
 class Drawn:
-    """Rows of both sides; row i of test_x and test_y belong together (None: nothing does)."""
+    """Rows of both sides; row i of both test sides belong together (None: nothing does).
+
+    Where pairs are known, they are the first of the test rows.
+    """
 
     x: Array
     y: Array

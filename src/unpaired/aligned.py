@@ -17,7 +17,7 @@ from unpaired._threads import few_threads
 from unpaired.errors import InputError
 from unpaired.problem.problem import Problem
 from unpaired.spaces.readout import numbered
-from unpaired.spaces.solution import Evidence, Replication, Solution
+from unpaired.spaces.solution import Evidence, HeldPair, Solution
 from unpaired.spaces.space import Space
 from unpaired.spaces.translation import MOST_COLUMNS, Translation, learn_translations
 from unpaired.types import FloatArray, Match
@@ -124,9 +124,8 @@ class Alignment:
     def _load(cls, config: dict[str, Any], arrays: dict[str, np.ndarray]) -> Self:
         values = dict(config["values"])
         seed, told = values.pop("seed"), dict(values.pop("evidence"))
-        again = told.pop("replication")
-        again["held_out"] = tuple(again["held_out"])
-        evidence = Evidence(**told, replication=Replication(**again))
+        held = tuple(HeldPair(**pair) for pair in told.pop("held_out"))
+        evidence = Evidence(**told, held_out=held)
         space = Space.from_arrays(under("space.", arrays), torch.device("cpu"))
         maps = None
         if "translation.x.matrix" in arrays:

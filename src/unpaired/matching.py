@@ -25,9 +25,9 @@ from unpaired.alignment.search import align_softly
 from unpaired.errors import InputError
 from unpaired.math.copies import first_copies
 from unpaired.problem.problem import MANY_TO_ONE, ONE_TO_ONE, Problem, check_problem
-from unpaired.problem.weights import repeated
+from unpaired.problem.weights import repeated as repeated_rows
 from unpaired.spaces.readout import cut_below, read_match
-from unpaired.spaces.solution import Replication, Solution
+from unpaired.spaces.solution import Solution
 from unpaired.trust.evidence import replicate, shape_of
 from unpaired.trust.verdict import claims, judge, repeats_itself
 from unpaired.types import FloatArray, IntArray, Match
@@ -192,9 +192,7 @@ def _solve(problem: Problem, rng: np.random.Generator) -> Solution:
     solution = solve_softly(problem, rng)
     reached = solution.evidence.reached
     reached |= {f"evident partners, {name}": value for name, value in tried.items()}
-    if solution.evidence.held_out or repeats_itself(solution):
-        return solution
-    return _with(solution, replicate(problem, solution, _unrefined, rng))
+    return solution
 
 
 def solve_evident(
@@ -213,13 +211,10 @@ def solve_evident(
     if not registered.stands_out:
         return None
     found = registered.solution()
-    solution = _with(found, replicate(distinct, found, _registered, rng))
+    repeated = replicate(distinct, found, _registered, rng)
+    solution = replace(found, evidence=replace(found.evidence, repeated=repeated))
     favoured = problem.side is None or problem.side.favours(read_match(problem, solution).partner)
     return solution if favoured and repeats_itself(solution) else None
-
-
-def _unrefined(problem: Problem, rng: np.random.Generator) -> Solution:
-    return solve_softly(problem, rng, refines=False)
 
 
 def _registered(problem: Problem, rng: np.random.Generator) -> Solution:
@@ -240,11 +235,7 @@ def _distinct(problem: Problem) -> Problem:
     return problem if few or all_differ else problem.restrict(rows_x, rows_y)
 
 
-def _with(solution: Solution, repeated: Replication) -> Solution:
-    return replace(solution, evidence=replace(solution.evidence, replication=repeated))
-
-
-def solve_softly(problem: Problem, rng: np.random.Generator, *, refines: bool = True) -> Solution:
+def solve_softly(problem: Problem, rng: np.random.Generator) -> Solution:
     """The soft alignment of a problem, on a sample where it has many rows."""
     needed_x, needed_y = problem.known.T
     rows_x = _sample(len(problem.x), needed_x, problem.weights[0], rng)
@@ -263,7 +254,6 @@ def solve_softly(problem: Problem, rng: np.random.Generator, *, refines: bool = 
         known=known,
         similarity=None if side is None else torch.as_tensor(side.block(rows_x, rows_y)).float(),
         starts=None if start is None else {start.name: start.block(rows_x, rows_y)},
-        refines=refines,
     )
 
 
@@ -275,7 +265,7 @@ def _sample(
     With weights rows occur as often as they count.
     """
     if weight is not None:
-        rows = np.arange(n)[repeated(weight, min(n, SOFT_ROWS), rng)]
+        rows = np.arange(n)[repeated_rows(weight, min(n, SOFT_ROWS), rng)]
         return np.sort(np.concatenate([rows, np.setdiff1d(needed, rows)]))
     if n <= SOFT_ROWS:
         return np.arange(n)

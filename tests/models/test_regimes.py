@@ -287,6 +287,7 @@ def keywords(kind):
         "weights": (weights, None),
         "start": rng.permutation(np.resize(np.arange(n_y), n_x)),
         "leave_out": True,
+        "min_confidence": 1.0,
         "class_sizes": np.full(n_y, -(-n_x // n_y)),
     }
 

@@ -18,6 +18,7 @@ import unpaired
 OWN_WORDS = "refused, in a sentence of our own: argument, rule, what came, what to do"
 SECOND_SIDE = "score takes rows of both sides, and the check gives labels"
 NO_OBJECTS = "a column of objects is never taken for numbers"
+NO_LABELS = "fit takes one vector per class where the check gives labels"
 REFUSED = "n_components has no effect without pairs, and is refused there"
 EVERYWHERE = {
     "check_n_features_in_after_fitting": OWN_WORDS,
@@ -74,7 +75,19 @@ CASES = {
             "check_estimator_sparse_array": "it has predict_proba, and learns from no labels",
             "check_estimator_sparse_matrix": "it has predict_proba, and learns from no labels",
             "check_transformer_preserve_dtypes": "rows come back in single precision",
-        },
+            "check_fit_score_takes_y": "what score compares with is called truth",
+        }
+        | dict.fromkeys(
+            [
+                "check_classifiers_one_label",
+                "check_classifiers_classes",
+                "check_classifiers_train",
+                "check_classifiers_regression_target",
+                "check_supervised_y_no_nan",
+                "check_supervised_y_2d",
+            ],
+            NO_LABELS,
+        ),
     ),
 }
 

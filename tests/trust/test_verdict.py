@@ -5,13 +5,13 @@ import numpy as np
 import pytest
 
 import unpaired
-from unpaired.spaces.solution import Evidence, HeldPair, Replication, Solution
+from unpaired.spaces.solution import Evidence, HeldPair, Solution
 from unpaired.trust.calibration import CALIBRATION
 from unpaired.trust.evidence import Shape
 from unpaired.trust.verdict import claims, features, judge, log_odds, with_held_out
 from unpaired.types import Verdict
 
-NOTHING = Evidence({}, 0.0, 0.0, 0.0, 0.0, Replication(0.0, 0.0))
+NOTHING = Evidence({}, 0.0, 0.0, 0.0, 0.0, 0.0)
 SHAPE = Shape(300, 20.0, 0.0)
 
 
@@ -22,7 +22,7 @@ def solution(evidence, kind="profiles"):
 def test_more_evidence_never_lowers_the_odds():
     regime = CALIBRATION.alone
     more = {
-        "ranks": (replace(NOTHING, replication=Replication(0.0, 0.4)), SHAPE),
+        "agreement and gap": (replace(NOTHING, agreement=0.9, gap=0.4), SHAPE),
         "agreement": (replace(NOTHING, agreement=0.9), SHAPE),
         "gap": (replace(NOTHING, gap=0.4), SHAPE),
         "surprise": (replace(NOTHING, surprise=3.0), SHAPE),
@@ -54,7 +54,7 @@ def test_without_evidence_nothing_is_claimed():
 
 
 def test_repeated_single_partners_are_reliable():
-    found = replace(NOTHING, gap=0.8, replication=Replication(0.97, 0.99))
+    found = replace(NOTHING, gap=0.8, repeated=0.97)
     verdict = judge(solution(found, "evident"), SHAPE)
     assert verdict.level == "reliable"
     assert verdict.trusted
@@ -76,7 +76,7 @@ def test_held_out_pairs_decide():
     assert poor.probability < 0.01 < 0.99 < fine.probability
     assert "40 known pairs" in fine.reasons[0]
     assert fine.interval[0] <= np.mean(near) <= fine.interval[1]
-    repeated = replace(NOTHING, replication=Replication(0.9, 0.9), held_out=held(far))
+    repeated = replace(NOTHING, repeated=0.9, held_out=held(far))
     assert judge(solution(repeated), SHAPE).level == "unreliable"  # however well halves agree
     named = Evidence({}, held_out=held(np.zeros(40), right=True))
     assert judge(solution(named), SHAPE).level == "reliable"
@@ -98,7 +98,7 @@ def test_shares_whose_temperature_pairs_chose_stay_as_they_are():
 
 
 def test_halves_that_repeat_a_soft_answer_prove_nothing():
-    found = replace(NOTHING, replication=Replication(0.9, 0.9))
+    found = replace(NOTHING, repeated=0.9)
     assert judge(solution(found), replace(SHAPE, rank=1.1)).level == "unreliable"
     assert judge(solution(replace(found, confirmed=0.95)), SHAPE).level == "unreliable"
     assert judge(solution(found, "refined"), SHAPE).level == "reliable"
@@ -115,14 +115,14 @@ def test_held_out_pairs_weigh_by_their_number():
     [
         (replace(NOTHING, agreement=0.2), SHAPE, "starts disagree"),
         (replace(NOTHING, gap=0.01), SHAPE, "hardly better than unrelated data"),
-        (NOTHING, SHAPE, "two fits on halves of the rows name other partners"),
+        (replace(NOTHING, surprise=1.0), SHAPE, "no closer to each other than strangers"),
         (NOTHING, replace(SHAPE, n=60), "few rows (60)"),
         (NOTHING, replace(SHAPE, repeats=0.5), "many repeated rows (50%)"),
         (NOTHING, replace(SHAPE, rank=1.2), "few directions"),
     ],
 )
 def test_reasons_are_told_in_words(evidence, shape, words):
-    good = Evidence({}, 0.9, 0.9, 0.9, 0.9, Replication(0.9, 0.9))
+    good = Evidence({}, 0.9, 0.9, 0.9, 9.0, 0.9)
     assert words in "; ".join(judge(solution(evidence), shape).reasons)
     assert words not in "; ".join(judge(solution(good, "evident"), SHAPE).reasons)
 

@@ -125,19 +125,20 @@ def surprise(view: View, pairs: Pairs, rotation: Tensor, rng: np.random.Generato
     """How much closer a run from the rotation ends than runs from it with random signs.
 
     In standard deviations of the latter. Runs that come back to the same answer are not counted; 0
-    where fewer than three do not.
+    where more than half of them do.
     """
     free = Pairs(pairs.known[:0], pairs.weights[:0], pairs.free_x, pairs.free_y)
     judged = free.draw(REFINEMENT.n_judged, rng)
-    signs = 1 - 2 * rng.integers(2, size=(REFINEMENT.n_flips, len(rotation), 1))
-    flips = torch.as_tensor(signs, device=rotation.device).to(rotation)
-    own, *others = (climb(view, judged, start, rng) for start in (rotation, *(flips * rotation)))
-    ends = [
-        closeness(view, judged, other)
-        for other in others
-        if overlap_of([own, other]) < REFINEMENT.came_back
-    ]
-    if len(ends) < 3:
+    own = climb(view, judged, rotation, rng)
+    ends: list[float] = []
+    for _ in range(2 * REFINEMENT.n_flips):
+        signs = torch.as_tensor(1 - 2 * rng.integers(2, size=(len(rotation), 1)))
+        other = climb(view, judged, signs.to(rotation) * rotation, rng)
+        if overlap_of([own, other]) < REFINEMENT.came_back:
+            ends.append(closeness(view, judged, other))
+        if len(ends) == REFINEMENT.n_flips:
+            break
+    else:
         return 0.0
     spread = max(float(np.std(ends, ddof=1)), REFINEMENT.least_spread)
     return float((closeness(view, judged, own) - np.mean(ends)) / spread)

@@ -226,7 +226,8 @@ class UnsupervisedClassifier(ClassifierMixin, TransformerMixin, SavedEstimator):
 
     def predict(self, images: Any) -> NDArray[Any]:
         """Class of new images, (n,), by its entry in ``classes_``."""
-        return self.classes_[self.predict_proba(images).argmax(1)]
+        numbers = self.predict_proba(images).argmax(1)
+        return self.classes_[numbers]
 
     def score(self, images: Any, truth: Any) -> float:
         """Share of images of known class that ``predict`` names right."""

@@ -8,16 +8,6 @@ from unpaired.spaces.space import Space
 
 
 @dataclass(frozen=True)
-class Replication:
-    """How far two fits on disjoint halves of the rows say the same; NaN where none were made."""
-
-    single: float = float("nan")
-    """Share of rows for which both name the same partner, beyond chance (Cohen's kappa)."""
-    ranks: float = float("nan")
-    """1 - 2 x mean relative rank of one's best partner under the other; 0 = unrelated."""
-
-
-@dataclass(frozen=True)
 class HeldPair:
     """A known pair under a fit that did not know it."""
 
@@ -44,7 +34,9 @@ class Evidence:
     surprise: float = float("nan")
     """How much closer both sides end in refinement than from starts with random signs, in standard
     deviations of those; NaN: not refined."""
-    replication: Replication = Replication()
+    repeated: float = float("nan")
+    """How often two fits on disjoint halves of the rows name the same partner, beyond chance
+    (Cohen's kappa); NaN: not asked, as where partners are not evident."""
     held_out: tuple[HeldPair, ...] = ()
     """Known pairs that were held out in turn."""
 

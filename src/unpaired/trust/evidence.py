@@ -1,8 +1,8 @@
 """What speaks for a solution without a single label; each measure a small function.
 
-The strongest is replication: two maps fitted from scratch on disjoint halves of the rows of x name
+Where partners seem evident, two maps fitted from scratch on disjoint halves of the rows of x name
 the same single partners only where there are partners to be found. Wrong but coarse alignments
-repeat their bias in ranks, so ranks alone prove little; single partners are not repeated by bias.
+repeat their bias in ranks, so ranks prove little; single partners are not repeated by bias.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ import torch
 from unpaired.math.copies import copies_of, first_copies
 from unpaired.math.neighbours import top_k
 from unpaired.problem.problem import Problem
-from unpaired.spaces.readout import relative_ranks
-from unpaired.spaces.solution import Replication, Solution
+from unpaired.spaces.solution import Solution
 from unpaired.spaces.space import Space
 from unpaired.types import FloatArray, IntArray
 
@@ -45,10 +44,8 @@ class Shape:
     """Share of rows that occur before, on the side with more of them."""
 
 
-def replicate(
-    problem: Problem, solution: Solution, fit: Fit, rng: np.random.Generator
-) -> Replication:
-    """How well two fits on halves of the rows of x repeat each other.
+def replicate(problem: Problem, solution: Solution, fit: Fit, rng: np.random.Generator) -> float:
+    """How often two fits on halves of the rows of x name the same partner, beyond chance.
 
     Where y has many rows, those that the solution names for the halves are among the ones taken:
     that tells the fits which rows of y take part, not which belongs to which.
@@ -57,34 +54,31 @@ def replicate(
     order = rng.permutation(len(problem.x))
     half = min(MOST_HALF, len(order) // 2)
     if half < LEAST_HALF or len(problem.y) < LEAST_HALF:
-        return Replication()
+        return float("nan")
     halves = np.sort(order[:half]), np.sort(order[half : 2 * half])
     rows_y = _others(problem, solution, np.concatenate(halves), rng)
     spaces = [fit(problem.restrict(rows, rows_y), rng).space for rows in halves]
     judged = np.sort(rng.permutation(order[: 2 * half])[:N_JUDGED])
     group = copies_of(problem.y[rows_y])[0]
     first, second = (score_rows(space, problem.x[judged], problem.y[rows_y]) for space in spaces)
-    single, ranks = repeated_partners(first, second, group)
-    return Replication(single, ranks)
+    return repeated_partners(first, second, group)
 
 
 def repeated_partners(
     scores: FloatArray, others: FloatArray, group: IntArray | None = None
-) -> tuple[float, float]:
-    """How often the best columns of both scores are the same, and how well ranks agree.
+) -> float:
+    """How often the best columns of both scores are the same.
 
-    The first is Cohen's kappa: 1 = always, 0 = as often as by chance, given how often each column
-    is named at all (a few may be near every row). ``group`` numbers columns that are copies of each
-    other alike: naming any of them is the same.
+    As Cohen's kappa: 1 = always, 0 = as often as by chance, given how often each column is named at
+    all (a few may be near every row). ``group`` numbers columns that are copies of each other
+    alike: naming any of them is the same.
     """
     group = np.arange(scores.shape[1]) if group is None else group
-    best, other = scores.argmax(1), others.argmax(1)
-    same = float((group[best] == group[other]).mean())
-    named = [np.bincount(group[b], minlength=group.max() + 1) / len(b) for b in (best, other)]
+    best, other = group[scores.argmax(1)], group[others.argmax(1)]
+    same = float((best == other).mean())
+    named = [np.bincount(b, minlength=group.max() + 1) / len(b) for b in (best, other)]
     chance = float(named[0] @ named[1])
-    single = (same - chance) / (1.0 - chance) if chance < 1.0 else 0.0
-    ranks = [relative_ranks(others, best).mean(), relative_ranks(scores, other).mean()]
-    return single, 1.0 - 2.0 * float(np.mean(ranks))
+    return (same - chance) / (1.0 - chance) if chance < 1.0 else 0.0
 
 
 def effective_rank(rows: FloatArray) -> float:

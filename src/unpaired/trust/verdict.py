@@ -36,6 +36,8 @@ LEAST_ROWS, MOST_ROWS = 50, 500
 """More rows than these, on the smaller side, count no further: the calibration saw no more."""
 NINETY = 1.645
 """Standard deviations on each side of an interval that holds nine of ten."""
+NO_SURPRISE = 3.0
+"""Standard deviations that noise and unrelated data have reached."""
 FEW_ROWS = 100
 MANY_REPEATS = 0.05
 
@@ -74,29 +76,29 @@ def judge(solution: Solution, shape: Shape, calibration: Calibration = CALIBRATI
 def repeats_itself(solution: Solution) -> bool:
     """Whether single partners, or the map as a whole, are found again by blind fits.
 
-    Fits on halves of the rows tell where partners are evident; on the soft path they repeat a wrong
-    answer in few directions, and refinement has to find its own map again. Held-out known pairs
-    tell by how many of them were named.
+    Fits on halves of the rows tell where partners are evident; on the soft path they would repeat a
+    wrong answer in few directions, and refinement has to end closer than strangers do. Held-out
+    known pairs tell by how many of them were named.
     """
     evidence = solution.evidence
     if evidence.held_out:
         return len(evidence.held_out) >= ENOUGH and _named(evidence) >= NAMED
-    evident = solution.evident and evidence.replication.single >= REPEATED
+    evident = solution.evident and evidence.repeated >= REPEATED
     return evident or solution.kind == "refined"
 
 
 def features(evidence: Evidence, shape: Shape) -> dict[str, float]:
     """What enters the log odds, each the larger the better; what was not measured is 0.
 
-    In few directions unrelated data agree as well, so agreement counts by the log of their number.
+    In few directions unrelated data agree as well, so all count by the log of their number.
     """
     room = np.log(max(shape.rank, 1.0))
-    ranks = room * max(_measured(evidence.replication.ranks), 0.0)
+    agreement, gap = _measured(evidence.agreement), max(_measured(evidence.gap), 0.0)
     values = {
-        "ranks": ranks,
-        "agreement": room * _measured(evidence.agreement),
-        "gap": room * max(_measured(evidence.gap), 0.0),
-        "surprise": np.log1p(max(_measured(evidence.surprise), 0.0)),
+        "agreement": room * agreement,
+        "gap": room * gap,
+        "agreement and gap": room * agreement * gap,
+        "surprise": room * np.log1p(max(_measured(evidence.surprise), 0.0)),
         "rows": np.log(np.clip(shape.n / LEAST_ROWS, 1.0, MOST_ROWS / LEAST_ROWS)),
     }
     return {name: float(value) for name, value in values.items()}
@@ -141,7 +143,7 @@ def claims(solution: Solution, verdict: Verdict, calibration: Calibration = CALI
         return lambda share: share  # their temperature was chosen by held-out pairs
     if verdict.level == "reliable":
         # Two fits name the same partner where both are right: each is so often.
-        found = evidence.replication.single**0.5 if solution.evident else evidence.confirmed
+        found = evidence.repeated**0.5 if solution.evident else evidence.confirmed
         return lambda share: verdict.probability * found * share
     return lambda share: verdict.probability * calibration.alone.row * share
 
@@ -153,7 +155,6 @@ def _named(evidence: Evidence) -> float:
 def reasons_for(solution: Solution, shape: Shape) -> tuple[str, ...]:
     """Sentences on what speaks for and against the solution."""
     evidence, found = solution.evidence, []
-    single = evidence.replication.single
     if len(evidence.held_out) >= LEAST_HELD:
         mean = float(np.mean([pair.rank for pair in evidence.held_out]))
         count = len(evidence.held_out)
@@ -163,12 +164,12 @@ def reasons_for(solution: Solution, shape: Shape) -> tuple[str, ...]:
             f"both sides end {evidence.surprise:.0f} standard deviations closer than strangers do"
         )
         found.append(f"{evidence.confirmed:.0%} of the rows find their partner without themselves")
-    elif solution.evident and single >= REPEATED:
+    elif solution.evident and evidence.repeated >= REPEATED:
         found.append(
-            f"two fits on halves of the rows name the same partner for {single:.0%} of them"
+            f"two fits on halves of the rows agree on {evidence.repeated:.0%} of the partners"
         )
-    elif single < REPEATED:
-        found.append("two fits on halves of the rows name other partners")
+    elif evidence.surprise < NO_SURPRISE:
+        found.append("both sides end no closer to each other than strangers do")
     if evidence.agreement < 0.6:
         found.append("starts disagree")
     if evidence.gap < 0.1:
