@@ -317,11 +317,7 @@ def test_known_pairs_help_the_other_rows():
         known = np.column_stack([np.arange(15)] * 2)
         rows = [torch.as_tensor(side[15:], dtype=torch.float32) for side in (x, y)]
         without, with_pairs = (
-            foscttm(
-                solve_softly(check_problem(x, y, pairs), drawn(10), refines=False)
-                .space.scores(*rows)
-                .numpy()
-            )
+            foscttm(solve_softly(check_problem(x, y, pairs), drawn(10)).space.scores(*rows).numpy())
             for pairs in (None, known)
         )
         gained.append(without - with_pairs)
