@@ -57,6 +57,15 @@ def test_from_30_percent_right_a_step_finds_nearly_all(dependence, rng):
 
 
 @pytest.mark.parametrize("dependence", ["smi", "ukta"])
+def test_identical_latents_are_matched_from_the_uniform_plan(dependence, rng):
+    z_x, z_y, truth = permuted(150, rng)
+    config, partner = PublishedConfig(dependence=dependence), None
+    for _ in range(2):
+        partner = matching_step(z_x, z_y, NONE, partner, config, rng).partner
+    assert (partner == truth).mean() >= 0.9
+
+
+@pytest.mark.parametrize("dependence", ["smi", "ukta"])
 def test_a_perfect_matching_is_not_left(dependence, rng):
     z_x, z_y, truth = permuted(200, rng)
     config = PublishedConfig(dependence=dependence)
@@ -201,6 +210,20 @@ def test_a_larger_penalty_brings_the_sums_nearer_to_one(rng):
         plan = matching_step(z_x, z_y, NONE, truth, config, rng).plan
         errors.append(np.abs(plan.sum(1) - 1.0).mean())
     assert errors[1] < errors[0] / 5
+
+
+@pytest.mark.parametrize("relation", ["one-to-one", "many-to-one"])
+def test_what_rises_is_the_dependence_minus_the_penalty(relation, rng):
+    config = PublishedConfig(dependence="ukta", relation=relation, lam_pi=0.5, n_pi_steps=10)
+    aligned = grams(12, config, rng)
+    begin = torch.as_tensor(start_plan(rng.permutation(12), 12, 12, relation))
+    plan, trace = ascend(begin, plan_objective(aligned, begin, config), config)
+    errors = sum((float(plan[k].sum()) - 1.0) ** 2 for k in range(12))
+    if relation == "one-to-one":
+        errors += sum((float(plan[:, k].sum()) - 1.0) ** 2 for k in range(12))
+    value = float((aligned.K * (plan @ aligned.L @ plan.T)).mean())
+    assert trace[-1] == pytest.approx(value - 0.5 * errors)
+    assert errors > 1e-8
 
 
 def test_many_to_one_drops_the_column_term(rng):

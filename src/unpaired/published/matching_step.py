@@ -149,7 +149,11 @@ def matching_step(
     aligned = align(z_x, z_y, known, config, rng)
     begin = start_plan(partner, len(z_x), len(z_y), config.relation)
     plan = torch.as_tensor(begin, dtype=aligned.L.dtype)
-    plan, trace = ascend(plan, plan_objective(aligned, plan, config), config)
+    if partner is None and config.dependence == "smi":
+        objective = first_objective(aligned)
+    else:
+        objective = plan_objective(aligned, plan, config)
+    plan, trace = ascend(plan, objective, config)
     found = plan.numpy().astype(np.float64)
     rounded = round_plan(found, config.relation)
     value = aligned.dependence(rounded, config)
@@ -179,6 +183,21 @@ def plan_objective(
         return total / len(K) - mean - 0.5 * spread  # total / n is alpha'h
 
     return bound
+
+
+def first_objective(aligned: Aligned) -> Callable[[Tensor], Tensor]:
+    """What SMI's first step from the uniform Pi maximises: the same with alpha = 1, as in uKTA.
+
+    The uniform Pi makes both views independent: alpha fitted to it is 0, and nothing would move.
+    """
+    weighted = aligned.K.T / len(aligned.basis)
+    mean_weighted = weighted.mean(1)
+
+    def rise(plan: Tensor) -> Tensor:
+        total, means, _ = aligned.moments(plan, weighted)
+        return total / weighted.shape[1] - (mean_weighted * means).sum()
+
+    return rise
 
 
 def ratio_around_one(K: Tensor, L: Tensor, ridge: float) -> tuple[Tensor, Tensor]:
