@@ -16,7 +16,7 @@ from benchmarks.trust_runs import SOURCE_OF
 from unpaired.spaces.solution import Evidence, HeldPair, Solution
 from unpaired.trust.calibration import Calibration, Regime
 from unpaired.trust.evidence import Shape
-from unpaired.trust.verdict import GOOD, claims, features, judge, repeats_itself
+from unpaired.trust.verdict import GOOD, LEAST_RANK, claims, features, judge, repeats_itself
 from unpaired.types import Verdict
 
 PENALTY = 0.02
@@ -38,6 +38,11 @@ class Case:
     right: float
     bins: np.ndarray
     """(20, 2): rows whose share lies in each twentieth, and how many of them are right."""
+
+    @property
+    def relied(self) -> bool:
+        """Whether single partners, or the map, are relied on."""
+        return repeats_itself(self.solution) and self.shape.rank >= LEAST_RANK
 
     @property
     def good(self) -> bool:
@@ -68,14 +73,14 @@ def case_of(row: dict[str, str]) -> Case:
     )
 
 
-ALONE = ("agreement", "gap", "agreement and gap", "surprise", "rows")
+ALONE = ("agreement", "gap", "agreement and gap", "rows")
 """Features without known pairs; with them, those that were held out tell."""
 
 
 def fit(cases: Sequence[Case], made: str) -> Calibration:
     """The calibration that these runs ask for."""
-    alone = [c for c in cases if not c.n_pairs and not repeats_itself(c.solution)]
-    sure = [c for c in cases if not c.n_pairs and repeats_itself(c.solution)]
+    alone = [c for c in cases if not c.n_pairs and not c.relied]
+    sure = [c for c in cases if not c.n_pairs and c.relied]
     ranks = np.array([c.foscttm for c in sure] or [0.1])
     found = Calibration(
         made,
@@ -90,14 +95,18 @@ def fit(cases: Sequence[Case], made: str) -> Calibration:
 def fit_regime(cases: Sequence[Case], names: Sequence[str]) -> Regime:
     """How evidence is read, from runs alike."""
     values = np.array([[features(c.solution.evidence, c.shape)[n] for n in names] for c in cases])
-    beta = monotone_logistic(values, np.array([float(c.good) for c in cases]), PENALTY)
+    related = np.array([c.kind == "related" for c in cases])
+    # Runs on related data count together as much as all others: how many there are is our choice.
+    weight = np.where(related, 0.5 / max(related.sum(), 1), 0.5 / max((~related).sum(), 1))
+    good = np.array([float(c.good) for c in cases])
+    beta = monotone_logistic(values, good, PENALTY, weight * len(cases))
     score = beta[0] + values @ beta[1:]
     truth = np.array([c.foscttm for c in cases])
-    isotonic = IsotonicRegression(increasing=False).fit(score, truth)
-    knots = np.unique(np.quantile(score, np.linspace(0.03, 0.97, N_KNOTS)))
+    isotonic = IsotonicRegression(increasing=False).fit(score, truth, sample_weight=weight)
+    knots = np.unique(np.quantile(score[related], np.linspace(0.03, 0.97, N_KNOTS)))
     # Where nothing belongs together 0.5 is a convention: alone it would make bounds too narrow.
     bounds = []
-    for chosen in (np.ones(len(cases), dtype=bool), np.array([c.kind == "related" for c in cases])):
+    for chosen in (np.ones(len(cases), dtype=bool), related):
         some = max(12, int(chosen.sum()) // 4)
         near = [np.argsort(np.abs(score[chosen] - k), kind="stable")[:some] for k in knots]
         bounds.append([np.quantile(truth[chosen][rows], (0.04, 0.96)) for rows in near])
@@ -116,7 +125,7 @@ def fit_rows(found: Calibration, cases: Sequence[Case]) -> float:
     """The number of right rows over that claimed by shares and probabilities; runs count alike."""
     right, claimed = 0.0, 0.0
     for case in cases:
-        if not repeats_itself(case.solution):
+        if not case.relied:
             share = float(case.bins[:, 0] @ middles() / case.bins[:, 0].sum())
             claimed += judge(case.solution, case.shape, found).probability * share
             right += case.right
@@ -124,10 +133,9 @@ def fit_rows(found: Calibration, cases: Sequence[Case]) -> float:
 
 
 def monotone_logistic(
-    values: np.ndarray, truth: np.ndarray, penalty: float, weight: np.ndarray | None = None
+    values: np.ndarray, truth: np.ndarray, penalty: float, weight: np.ndarray
 ) -> np.ndarray:
-    """Intercept and weights >= 0 of the logistic regression of truth on values."""
-    weight = np.ones(len(truth)) if weight is None else weight
+    """Intercept and weights >= 0 of the weighted logistic regression of truth on values."""
 
     def loss(beta: np.ndarray) -> tuple[float, np.ndarray]:
         odds = beta[0] + values @ beta[1:]

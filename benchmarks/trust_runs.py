@@ -162,9 +162,14 @@ def runs() -> list[Run]:
     for name in NOISE:
         found += [Run("noise", name, name, n, s) for n, s in ((60, 0), (60, 1), (120, 0), (200, 0))]
         found.append(Run("noise", name, name, 120, 2, 10))
+        more = (50, 3), (80, 4), (100, 5), (150, 6), (250, 7), (300, 8), (400, 9), (500, 10)
+        found += [Run("noise", name, name, n, s) for n, s in more]
     tasks = [*SOURCE_OF, "glosses minilm-mpnet", "handwritten 0-4", "snare", "en_fr", "flickr8k"]
     for number, name in enumerate(tasks):
-        for step, n in ((1, 150), (5, 80), (8, 200)):
+        for step, n in (
+            *((1, 150), (5, 80), (8, 200)),
+            *((2, 100), (3, 250), (4, 120), (7, 300), (9, 180)),
+        ):
             other = tasks[(number + step) % len(tasks)]
             source = SOURCE_OF.get(name, name.split()[0])
             if source != SOURCE_OF.get(other, other.split()[0]):

@@ -25,7 +25,6 @@ def test_more_evidence_never_lowers_the_odds():
         "agreement and gap": (replace(NOTHING, agreement=0.9, gap=0.4), SHAPE),
         "agreement": (replace(NOTHING, agreement=0.9), SHAPE),
         "gap": (replace(NOTHING, gap=0.4), SHAPE),
-        "surprise": (replace(NOTHING, surprise=3.0), SHAPE),
         "rows": (NOTHING, replace(SHAPE, n=400)),
     }
     assert set(regime.weights) <= set(more)

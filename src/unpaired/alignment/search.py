@@ -52,7 +52,9 @@ HUB_SHARE = 15
 N_NEAREST = 10
 """Rows that count as near where single partners were found."""
 N_FOLDS = 3
-"""Shares of the known pairs that are held out in turn."""
+"""Shares of the known pairs that are held out in turn;"""
+FEW_PAIRS, MORE_FOLDS = 20, 5
+"""more where pairs are few: without a third of ten, another schedule would be judged."""
 
 
 @dataclass(frozen=True)
@@ -205,10 +207,11 @@ class _Search:
     ) -> tuple[HeldPair, ...]:
         """Where maps that did not know a known pair place it, one entry per known pair.
 
-        Pairs are held out in turn, N_FOLDS times; the views are those chosen with all of them.
+        Pairs are held out in turn; the views are those chosen with all of them.
         """
         known, found = pairs.known.cpu().numpy(), []
-        for fold in np.array_split(rng.permutation(len(known)), N_FOLDS):
+        n_folds = MORE_FOLDS if len(known) < FEW_PAIRS else N_FOLDS
+        for fold in np.array_split(rng.permutation(len(known)), n_folds):
             some = make_pairs(np.delete(known, fold, axis=0), len(x), len(y), x.device)
             _, parts, _ = self.maps(some)
             space = self.space(parts)

@@ -38,16 +38,16 @@ class Calibration:
 
 
 CALIBRATION = Calibration(
-    made="2026-11-18, python -m benchmarks.trust fit, 132 runs",
+    made="2026-11-18, python -m benchmarks.trust fit, 495 runs",
     alone=Regime(
-        intercept=-6.7837,
-        weights={"agreement": 1.256, "gap": 1.411, "rows": 0.2622},
-        knots=(-5.8315, -4.7617, -4.0527, -3.2741, -2.3571, 0.9845),
-        rank=(0.5174, 0.4969, 0.4902, 0.4878, 0.3537, 0.1113),
-        low=(0.3765, 0.3482, 0.3482, 0.3038, 0.1582, 0.0236),
-        high=(0.5425, 0.5388, 0.5388, 0.5388, 0.5388, 0.5),
-        row=0.5548,
+        intercept=-5.6845,
+        weights={"agreement": 0.9145, "gap": 1.1906, "agreement and gap": 1.0653, "rows": 0.3110},
+        knots=(-4.7196, -3.3544, -2.9674, -2.5582, -1.5393, 0.5149),
+        rank=(0.5073, 0.4839, 0.4397, 0.3843, 0.3602, 0.1820),
+        low=(0.4091, 0.3065, 0.2768, 0.1589, 0.0946, 0.0739),
+        high=(0.5418, 0.5047, 0.5047, 0.5047, 0.5047, 0.5000),
+        row=0.2163,
     ),
-    repeated=(6, 6),
+    repeated=(18, 18),
     repeated_rank=(0.0, 0.0, 0.05),
 )

@@ -26,7 +26,7 @@ COARSE = 0.5
 """Probability from which on a match is called coarse."""
 LEAST_HELD = 4
 """Known pairs that must have been held out for their ranks to count."""
-SPREAD = 0.15
+SPREAD = 0.2
 """Least standard deviation of the ranks of held-out pairs that is believed."""
 WEIGHT = 1.0
 """Rows that are wrong, counted beside those that were held out."""
@@ -38,13 +38,16 @@ NINETY = 1.645
 """Standard deviations on each side of an interval that holds nine of ten."""
 NO_SURPRISE = 3.0
 """Standard deviations that noise and unrelated data have reached."""
+LEAST_RANK = 1.5
+"""In one direction two samples of anything can be put in the same order, again and again."""
 FEW_ROWS = 100
 MANY_REPEATS = 0.05
 
 
 def judge(solution: Solution, shape: Shape, calibration: Calibration = CALIBRATION) -> Verdict:
     """The verdict on a solution, from its evidence and the shape of the data."""
-    evidence, relied = solution.evidence, repeats_itself(solution)
+    evidence = solution.evidence
+    relied = repeats_itself(solution) and shape.rank >= LEAST_RANK
     if len(evidence.held_out) >= LEAST_HELD:
         expected, deviation = with_held_out([pair.rank for pair in evidence.held_out])
         probability = float(norm.cdf((GOOD - expected) / deviation))
@@ -98,7 +101,6 @@ def features(evidence: Evidence, shape: Shape) -> dict[str, float]:
         "agreement": room * agreement,
         "gap": room * gap,
         "agreement and gap": room * agreement * gap,
-        "surprise": room * np.log1p(max(_measured(evidence.surprise), 0.0)),
         "rows": np.log(np.clip(shape.n / LEAST_ROWS, 1.0, MOST_ROWS / LEAST_ROWS)),
     }
     return {name: float(value) for name, value in values.items()}
