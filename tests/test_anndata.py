@@ -331,6 +331,26 @@ def test_two_files_in_and_two_files_out(files, tmp_path):
     assert "this one writes no y.h5ad, and result has one" in done.stderr
 
 
+def test_the_other_commands_take_h5ad(files, tmp_path):
+    rna, atac, order = files
+    x, y = "rna.h5ad:X_pca", "atac.h5ad:X_lsi"
+    for words in (
+        ["check", x, y],
+        ["fit", x, y, "--out", "fitted"],
+        ["transform", "fitted/model", x, "--out", "placed.npy"],
+        ["retrieve", "fitted/model", y, x, "--side", "y", "-k", 1, "--out", "found.csv"],
+        ["translate", x, y, "--out", "map"],
+        ["translate", "map", x, "--out", "there.npy"],
+    ):
+        done = run(*words, cwd=tmp_path)
+        assert done.returncode == 0, (words, done.stderr)
+    assert len(np.load(tmp_path / "placed.npy")) == N
+    found = pd.read_csv(tmp_path / "found.csv").set_index("query")["found"]
+    assert (found[atac.obs_names] == [f"r{i}" for i in order]).mean() > 0.9
+    there = np.load(tmp_path / "there.npy")[order]
+    assert np.linalg.norm(there - atac.X) < 0.1 * np.linalg.norm(atac.X)
+
+
 def test_a_broken_file_is_one_sentence_and_exit_code_two(files, tmp_path):
     (tmp_path / "bad.h5ad").write_bytes((tmp_path / "rna.h5ad").read_bytes()[:3000])
     done = run("match", "bad.h5ad", "atac.h5ad", "--out", "result", cwd=tmp_path)
