@@ -66,6 +66,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"checking"},
     "report": {"errors", "types"},
     "files": {"errors", "_files", "types"},
+    "anndata": {"errors", "types", "_random", "_checks", "matching", "files"},
     "demo": {"types", "naming", "evaluation", "datasets", "models", "experiment"},
     "bench": {"errors", "types", "_random", "_checks", "matching", "evaluation"}
     | {"features", "datasets", "registry", "experiment"},

@@ -361,7 +361,8 @@ def test_info_tells_versions_devices_and_extras(here):
         assert words in out
     facts = json.loads(here("info", "--json")[1])
     assert facts["packages"]["numpy"] == np.__version__
-    assert set(facts["extras"]) == {"cli", "report", "frames", "onnx", "encoders", "faiss", "bench"}
+    extras = {"cli", "report", "frames", "anndata", "onnx", "encoders", "faiss", "bench"}
+    assert set(facts["extras"]) == extras
 
 
 def test_ls_without_a_name_lists_everything(here):

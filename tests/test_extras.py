@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 EXTRAS = ("typer", "rich", "jinja2", "matplotlib", "PIL", "pandas", "polars", "pyarrow", "openpyxl")
+EXTRAS += ("anndata", "h5py")
 BLOCKED = f"import sys; sys.modules.update(dict.fromkeys({EXTRAS!r}))\n"
 
 
@@ -35,7 +36,7 @@ print(unpaired.load("model").transform_x(x).shape[0])
 
 def test_what_needs_an_extra_names_it(tmp_path):
     code = """
-import numpy as np
+import numpy as np, unpaired.anndata
 from unpaired.errors import DataError
 from unpaired.report.html import render_report
 from unpaired.types import Match, Objective, RunResult
@@ -43,6 +44,7 @@ n = np.zeros(2)
 calls = {
     "jinja2 report": lambda: render_report(RunResult("t", {}, {}, 0, {}, {})),
     "pandas frames": lambda: Match(n, n, Objective(0.0), n, n, 2).to_pandas(),
+    "anndata anndata": lambda: unpaired.anndata.match(n, n),
 }
 for words, call in calls.items():
     package, extra = words.split()
@@ -52,4 +54,4 @@ for words, call in calls.items():
         assert str(error) == f"This needs {package}: pip install 'unpaired[{extra}]'.", error
         print(package)
 """
-    assert run(code, tmp_path) == "jinja2\npandas\n"
+    assert run(code, tmp_path) == "jinja2\npandas\nanndata\n"

@@ -18,6 +18,7 @@ EXTRAS = {
     "cli": ("typer", "rich"),
     "report": ("jinja2", "matplotlib", "pillow"),
     "frames": ("pandas", "polars", "pyarrow", "openpyxl"),
+    "anndata": ("anndata",),
     "onnx": ("onnx",),
     "encoders": (
         "efficientnet_lite_pytorch",

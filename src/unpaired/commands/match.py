@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from unpaired.files.sheet import Table
 
 OUTPUTS = ("match.csv", "report.html", "report.json", "run.json")
+CELLS = {"x": "x.h5ad", "y": "y.h5ad"}
+"""What is written beside them for a side that came as .h5ad."""
 MODEL = ("arrays.safetensors", "config.json")
 
 Out = Annotated[Path, typer.Option("--out", help="Folder for the results; made if missing.")]
@@ -80,7 +82,8 @@ def match(
 ) -> None:
     """Match the rows of two files by geometry alone: match.csv, report.html, run.json, model/.
 
-    Files: npy, npz, csv, tsv, txt, parquet, feather, xlsx, jsonl, and .gz of these.
+    Files: npy, npz, csv, tsv, txt, parquet, feather, xlsx, jsonl, h5ad, and .gz of these.
+    Sides that come as .h5ad are also written as x.h5ad and y.h5ad, with partners and confidence.
 
     Example: unpaired match cells.csv genes.csv --id-column barcode --out result
     """
@@ -95,7 +98,7 @@ def match(
     )
 
     console = Console(quiet, as_json)
-    check_writable(out, OUTPUTS, "--out")
+    check_writable(out, (*OUTPUTS, *CELLS.values()), "--out")
     check_replaceable(out / "model", MODEL, "--out")
     if relation == "many-to-one" and (out / "model").exists():
         raise InputError(
@@ -104,8 +107,21 @@ def match(
         )
     check_extra("jinja2", "report", "Writing report.html")
 
-    from unpaired.files.pairs import read_pairs, write_match
-    from unpaired.files.reading import read_table
+    from unpaired.files.cells import note_cells, write_cells
+    from unpaired.files.pairs import read_pairs, row_names, write_match
+    from unpaired.files.reading import kind_of, read_table, split_part
+
+    cells = {
+        side: file
+        for side, (file, _) in {"x": split_part(x), "y": split_part(y)}.items()
+        if kind_of(file) == ".h5ad" and relation == "one-to-one"
+    }
+    for side, name in CELLS.items():
+        if side not in cells and (out / name).exists():
+            raise InputError(
+                f"--out must not hold the cells of another run: this one writes no {name}, and "
+                f"{out} has one. Name another folder."
+            )
 
     options: dict[str, Any] = {
         "pairs": pairs,
@@ -199,6 +215,13 @@ def match(
         if aligned is not None:
             aligned.save(folder / "model")
             record["outputs"]["model/arrays.safetensors"] = file_digest(folder / "model" / MODEL[0])
+        if aligned is not None and cells:
+            spaces = aligned.embed_x(values_x), aligned.embed_y(values_y)
+            names = row_names(table_x), row_names(table_y)
+            noted = note_cells(found, spaces, names, shown, seed)
+            for side, notes in zip(CELLS, noted, strict=True):
+                if side in cells:
+                    write_cells(cells[side], folder / CELLS[side], notes)
         (folder / "run.json").write_text(to_json(record), encoding="utf-8")
 
     deliver(out, write)
@@ -207,6 +230,8 @@ def match(
     console.tell(f"Report: {out / 'report.html'}")
     if aligned is not None:
         console.tell(f"Model: {out / 'model'}, for transform, retrieve and translate")
+    for side in cells:
+        console.tell(f"Cells: {out / CELLS[side]}")
     for sentence in result.advice:
         console.tell(f"next: {sentence}")
     console.finish(record)

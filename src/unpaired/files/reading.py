@@ -15,13 +15,18 @@ from xml.etree.ElementTree import ParseError
 
 from unpaired._files import MAX_UNPACKED, read_npy, read_npz
 from unpaired.errors import DataError, InputError, UnpairedError
+from unpaired.files.cells import read_cells
 from unpaired.files.choice import to_table
 from unpaired.files.frames import from_array, read_feather, read_jsonl, read_parquet, read_xlsx
 from unpaired.files.sheet import Sheet, Table
 from unpaired.files.text import read_sheet
 
-KINDS = ".npy, .npz, .csv, .tsv, .txt, .parquet, .feather, .xlsx, .jsonl; .csv.gz and the like too"
-_PART = re.compile(r"(.*\.(?:npz|xlsx)):([^/\\]+)", re.IGNORECASE)
+KINDS = (
+    ".npy, .npz, .csv, .tsv, .txt, .parquet, .feather, .xlsx, .jsonl, .h5ad; "
+    ".csv.gz and the like too"
+)
+_PACKED_WHOLE = frozenset({".npy", ".npz", ".parquet", ".feather", ".h5ad"})
+_PART = re.compile(r"(.*\.(?:npz|xlsx|h5ad|h5ad\.gz)):([^/\\]+)", re.IGNORECASE)
 # What the readers of other packages raise on a file that is not what its name says.
 _TROUBLE = (
     OSError,
@@ -48,10 +53,11 @@ def read_table(
 ) -> Table:
     """The numbers in a file, (rows, columns), and the names of its rows where it has them.
 
-    ``file.npz:key`` and ``file.xlsx:sheet`` pick one of several. Text in the first column, or in
-    one whose name says id, names the rows, and so does the index that pandas writes. Whole numbers
-    that all differ do when the column's name says id, or when it is the first and counts the rows;
-    ``Table.notes`` tells that. ``unpaired.files.text`` tells how headers are found.
+    ``file.npz:key``, ``file.xlsx:sheet`` and ``file.h5ad:X_pca`` pick one of several. Text in the
+    first column, or in one whose name says id, names the rows, and so does the index that pandas
+    writes. Whole numbers that all differ do when the column's name says id, or when it is the first
+    and counts the rows; ``Table.notes`` tells that. ``unpaired.files.text`` tells how headers are
+    found.
 
     Args:
         path: The file.
@@ -76,10 +82,11 @@ def read_table(
         ".feather": read_feather,
         ".xlsx": lambda f: read_xlsx(f, part, header),
         ".jsonl": read_jsonl,
+        ".h5ad": lambda f: read_cells(f, part, file),
     }
     if kind not in readers:
         raise DataError(f"{file} is not of a known kind ({KINDS}). Convert it to one of these.")
-    unpack = file.suffix.lower() == ".gz" and kind in {".npy", ".npz", ".parquet", ".feather"}
+    unpack = file.suffix.lower() == ".gz" and kind in _PACKED_WHOLE
     try:
         read = _unpacked(file, readers[kind]) if unpack else readers[kind](file)
     except UnpairedError:
@@ -103,7 +110,7 @@ def read_table(
 
 
 def split_part(path: str | Path) -> tuple[Path, str | None]:
-    """The file, and which array or sheet of it: "x.npz:a" -> (x.npz, "a")."""
+    """The file, and which array, sheet or representation of it: "x.npz:a" -> (x.npz, "a")."""
     parted = _PART.fullmatch(str(path))
     return (Path(parted[1]), parted[2]) if parted else (Path(path), None)
 
