@@ -5,6 +5,7 @@
     python -m benchmarks.unseen --out unseen.csv --pairs 10 50        known pairs, and their rivals
     python -m benchmarks.unseen --out words.csv --part translation    between text encoders
     python -m benchmarks.unseen --out unseen.csv --summary            the file as Markdown tables
+    python -m benchmarks.unseen --out unseen.csv --page docs/will-it-work.md    its page
 
 The tasks are every file of ``collection`` and pairs of encoders of ``glosses`` in the folder named
 by UNPAIRED_DATA. Rows are cut to --rows and both sides are shuffled by the seed. FOSCTTM and the
@@ -51,6 +52,7 @@ COLUMNS = (
     *("p_at_1", "p_at_1_back", "median_cosine", "commit", "error"),
 )
 ROTATION = "rotation on true pairs"
+MARKS = "<!-- table -->", "<!-- end of table -->"
 
 
 @cache
@@ -225,6 +227,14 @@ def plan(options: argparse.Namespace) -> list[dict[str, object]]:
     return runs
 
 
+def write_page(path: Path, table: str) -> None:
+    """Put the table between the marks of a page."""
+    before, rest = path.read_text(encoding="utf-8").split(MARKS[0])
+    after = rest.split(MARKS[1])[1]
+    text = f"{before}{MARKS[0]}\n\n{table}\n\n{MARKS[1]}{after}"
+    path.write_text(text, encoding="utf-8")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
@@ -239,8 +249,12 @@ def main() -> None:
     parser.add_argument(
         "--summary", action="store_true", help="print tables of the file, run nothing"
     )
+    parser.add_argument("--page", type=Path, help="put the table of verdicts into this page")
     options = parser.parse_args()
     done = unseen_tables.read(options.out)
+    if options.page:
+        write_page(options.page, unseen_tables.page(done))
+        return
     if options.summary:
         print(unseen_tables.summary(done))
         return

@@ -118,3 +118,37 @@ def summary(rows: list[Row]) -> str:
         lines += by_task(part, "cpu_seconds", 1) + overall(part) + honesty(part)
     lines += [f"- {row['task']}, {row['method']}, {row['seed']}: {row['error']}" for row in errors]
     return "\n".join(lines)
+
+
+PEERS = {"wasserstein-procrustes": "Wasserstein–Procrustes", "POT GW": "POT Gromov–Wasserstein"}
+
+
+def page(rows: list[Row]) -> str:
+    """What the verdict said and what was so, task by task, best first; runs without pairs."""
+    rows = [row for row in rows if not row["error"] and row["pairs"] == "0"]
+    ours = [row for row in rows if row["method"] == "match"]
+    names = dict.fromkeys(row["task"] for row in ours)
+    order = sorted(names, key=lambda t: numbers(_of(ours, t), "foscttm").mean())
+    lines = [
+        "| task | rows | the verdict said | probability | expected FOSCTTM | **the truth was** | "
+        + " | ".join(PEERS.values())
+        + " |",
+        "|---" * (6 + len(PEERS)) + "|",
+    ]
+    for task in order:
+        own = _of(ours, task)
+        said = ", ".join(row["level"] for row in own)
+        if len({row["level"] for row in own}) == 1:
+            said = f"{own[0]['level']} ({len(own)} of {len(own)})"
+        cells = [cell(numbers(own, name), 2) for name in ("probability", "expected_rank")]
+        cells.append(f"**{cell(numbers(own, 'foscttm'), 3)}**")
+        cells += [
+            cell(numbers([row for row in _of(rows, task) if row["method"] == peer], "foscttm"), 3)
+            for peer in PEERS
+        ]
+        lines.append(f"| {task} | {own[0]['n']} | {said} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def _of(rows: list[Row], task: str) -> list[Row]:
+    return [row for row in rows if row["task"] == task]
