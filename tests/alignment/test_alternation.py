@@ -276,22 +276,28 @@ def test_only_the_leading_directions_enter_the_scores_when_told(rng):
 
 
 def test_rounds_grow_the_rest_from_eight_pairs(rng):
-    factors = rng.standard_normal((150, 6))
-    order = rng.permutation(150)
-    x = factors @ rng.standard_normal((6, 12)) + 0.3 * rng.standard_normal((150, 12))
-    y = (factors @ rng.standard_normal((6, 9)) + 0.3 * rng.standard_normal((150, 9)))[order]
-    truth = np.argsort(order)
-    known = np.column_stack([np.arange(8), truth[:8]])
-    views = [fit_view(LINEAR, torch.tensor(x).float(), torch.tensor(y).float(), rng)]
-    critic = CanonicalCritic(views, make_pairs(known, 150, 150, CPU), Trust())
-    rounds = list(alternate(critic, [Step(t, ridge=1.0) for t in np.geomspace(0.8, 0.1, 8)]))
-    right = [
-        (critic.pairs.free_y[found.plan.partners()].numpy() == truth[8:]).mean()
-        for found in (rounds[0], rounds[-1])
-    ]
-    assert right[1] > 0.75
-    assert right[1] > right[0] + 0.15
-    assert critic.moments(rounds[-1].plan)[0].n_pairs > critic.moments(rounds[0].plan)[0].n_pairs
+    right = []
+    for _ in range(7):
+        factors = rng.standard_normal((150, 6))
+        order = rng.permutation(150)
+        x = factors @ rng.standard_normal((6, 12)) + 0.3 * rng.standard_normal((150, 12))
+        y = (factors @ rng.standard_normal((6, 9)) + 0.3 * rng.standard_normal((150, 9)))[order]
+        truth = np.argsort(order)
+        known = np.column_stack([np.arange(8), truth[:8]])
+        views = [fit_view(LINEAR, torch.tensor(x).float(), torch.tensor(y).float(), rng)]
+        critic = CanonicalCritic(views, make_pairs(known, 150, 150, CPU), Trust())
+        rounds = list(alternate(critic, [Step(t, ridge=1.0) for t in np.geomspace(0.8, 0.1, 8)]))
+        right.append(
+            [
+                (critic.pairs.free_y[found.plan.partners()].numpy() == truth[8:]).mean()
+                for found in (rounds[0], rounds[-1])
+            ]
+        )
+        n_pairs = [critic.moments(found.plan)[0].n_pairs for found in (rounds[0], rounds[-1])]
+        assert n_pairs[1] > n_pairs[0]
+    before, after = np.median(right, axis=0)
+    assert after > 0.75
+    assert after > before + 0.15
 
 
 def test_many_to_one_rows_share_by_themselves(rng):

@@ -104,8 +104,7 @@ def test_agreement_is_never_below_zero(rng):
     assert found.agreement(-scores, CONFIG) == 0.0  # the worst of all
 
 
-@pytest.fixture
-def problem(rng):
+def three_groups(rng):
     """Three clusters of unequal size in two orders and rotations, with their views and profiles."""
     centres = rng.standard_normal((3, 5)) * [[5.0], [3.0], [2.0]]
     group = rng.choice(3, 80, p=[0.5, 0.3, 0.2])
@@ -115,6 +114,11 @@ def problem(rng):
     views = {name: fit_view(name, *sides, rng) for name in (LINEAR, GEODESICS[1])}
     profiles = {n: profiles_of(v, directions=n == LINEAR) for n, v in views.items()}
     return views, profiles, group
+
+
+@pytest.fixture
+def problem(rng):
+    return three_groups(rng)
 
 
 def compare(problem, known=None, given=None, side=None, seed=0):
@@ -149,12 +153,16 @@ def test_starts_are_compared_on_a_sample_that_holds_the_known_pairs(problem):
     assert found.winner.scores.shape == (len(rows_x), len(rows_y))
 
 
-def test_finalists_find_groups_and_beat_random_maps(problem):
-    group = problem[2]
-    found = compare(problem)
-    best = found.rows[1][found.winner.scores.argmax(1)]
-    assert (group[found.rows[0]] == group[best]).mean() > 0.8
-    assert found.winner.gap > 0.1
+def test_finalists_find_groups_and_beat_random_maps(rng):
+    right, gaps = [], []
+    for _ in range(7):
+        problem = three_groups(rng)
+        group, found = problem[2], compare(problem)
+        best = found.rows[1][found.winner.scores.argmax(1)]
+        right.append((group[found.rows[0]] == group[best]).mean())
+        gaps.append(found.winner.gap)
+    assert np.median(right) > 0.8
+    assert np.median(gaps) > 0.1
 
 
 def test_threads_change_no_bit(problem):

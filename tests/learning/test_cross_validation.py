@@ -169,18 +169,20 @@ def test_columns_in_other_units_are_standardised(rng):
 
 
 def test_exact_views_need_less_ridge_and_noisy_ones_do_not(rng):
-    factors = rng.standard_normal((300, 6))
-    x, exact = (tensor(factors @ rng.standard_normal((6, d))) for d in (12, 9))
-    noisy = exact + 9.0 * tensor(rng.standard_normal((300, 9)))
-
-    def chosen(y: torch.Tensor, n_known: int) -> float:
+    def chosen(x: torch.Tensor, y: torch.Tensor, n_known: int) -> float:
         views, pairs = [linear_view(x, y)], pairs_of(300, n_known)
         return choose_ridge(views, pairs, lambda factor: solver(2.0 * factor), generator())
 
-    assert chosen(exact, 40) < 1.0
-    assert chosen(exact, 40) in RIDGE_FACTORS
-    assert chosen(noisy, 40) == 1.0
-    assert chosen(exact, 7) == 1.0
+    found = []
+    for _ in range(9):
+        factors = rng.standard_normal((300, 6))
+        x, exact = (tensor(factors @ rng.standard_normal((6, d))) for d in (12, 9))
+        noisy = exact + 9.0 * tensor(rng.standard_normal((300, 9)))
+        found.append((chosen(x, exact, 40), chosen(x, noisy, 40)))
+        assert chosen(x, exact, 7) == 1.0
+        assert found[-1][0] in RIDGE_FACTORS
+    assert np.median(found, axis=0)[0] < 1.0
+    assert np.median(found, axis=0)[1] == 1.0
 
 
 @pytest.mark.parametrize("n_known", [40, 80])
