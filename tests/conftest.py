@@ -1,4 +1,5 @@
 import os
+import sys
 
 import numpy as np
 import pytest
@@ -28,3 +29,21 @@ def grams(rng: np.random.Generator) -> tuple[torch.Tensor, torch.Tensor, torch.T
     while (perm[perm] == np.arange(n_rows)).all():
         perm = rng.permutation(n_rows)
     return torch.tensor(gram_x), torch.tensor(gram_y), torch.tensor(perm)
+
+
+@pytest.fixture
+def typed(monkeypatch, capsys):
+    """Runs the command as typed, in this process; returns exit code, stdout and stderr."""
+    from unpaired.cli import main
+
+    def typed(*arguments):
+        monkeypatch.setattr(sys, "argv", ["unpaired", *map(str, arguments)])
+        code = 0
+        try:
+            main()
+        except SystemExit as ended:
+            code = ended.code or 0
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return typed

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 import unpaired
-from unpaired.cli import main
 
 
 def run(*arguments, cwd):
@@ -165,21 +164,10 @@ def test_demo_beats_its_baseline_and_writes_the_report(tmp_path):
 
 
 @pytest.fixture
-def here(tables, monkeypatch, capsys):
+def here(tables, monkeypatch, typed):
     """Run the command in this process; returns exit code, stdout and stderr."""
     monkeypatch.chdir(tables)
-
-    def here(*arguments):
-        monkeypatch.setattr(sys, "argv", ["unpaired", *map(str, arguments)])
-        code = 0
-        try:
-            main()
-        except SystemExit as ended:
-            code = ended.code or 0
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return here
+    return typed
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ import gzip
 import io
 import json
 import os
-import sys
 import zipfile
 
 import numpy as np
@@ -15,7 +14,6 @@ import pytest
 from pyarrow import parquet
 
 from unpaired.baselines.cca import CCA
-from unpaired.cli import main
 
 GOOD = np.random.default_rng(0).normal(size=(30, 4))
 
@@ -67,7 +65,7 @@ def text(values=GOOD, header="a,b,c,d"):
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch, capsys):
+def run(tmp_path, monkeypatch, typed):
     """Run the real command in an otherwise empty folder; returns exit code, stdout and stderr."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "good.npy").write_bytes(npy(GOOD))
@@ -75,17 +73,7 @@ def run(tmp_path, monkeypatch, capsys):
     named = [f"name,{lines[0]}", *(f"n{i},{line}" for i, line in enumerate(lines[1:]))]
     (tmp_path / "named.csv").write_text("\n".join(named))
 
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["unpaired", *map(str, arguments)])
-        code = 0
-        try:
-            main()
-        except SystemExit as ended:
-            code = ended.code or 0
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
+    return typed
 
 
 def refused(run, *arguments):

@@ -3,31 +3,18 @@
 import csv
 import json
 import os
-import sys
 
 import numpy as np
 import pytest
 
 import unpaired
-from unpaired.cli import main
 from unpaired.datasets.toy import rotated_clusters
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch, capsys):
+def run(tmp_path, monkeypatch, typed):
     monkeypatch.chdir(tmp_path)
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["unpaired", *map(str, arguments)])
-        code = 0
-        try:
-            main()
-        except SystemExit as ended:
-            code = ended.code or 0
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
+    return typed
 
 
 @pytest.fixture

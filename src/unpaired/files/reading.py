@@ -39,7 +39,7 @@ _TROUBLE = (
     csv.Error,
     zlib.error,
     zipfile.BadZipFile,
-    NotImplementedError,
+    RuntimeError,  # zip files that are encrypted, or packed in a way that Python does not know
     ParseError,
 )
 
