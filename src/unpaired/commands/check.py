@@ -17,6 +17,7 @@ from unpaired.commands.match import (
     IdColumnY,
     Pairs,
     Seed,
+    read_sides,
 )
 
 
@@ -43,24 +44,16 @@ def check(
     """
     from unpaired.commands.delivery import verdict_record
     from unpaired.files.pairs import read_pairs
-    from unpaired.files.reading import read_table
 
     console = Console(quiet, as_json)
-    with console.progress("Reading"):
-        table_x = read_table(
-            x,
-            header=header,
-            id_column=id_column_x or id_column,
-            features=features_x or features,
-        )
-        table_y = read_table(
-            y,
-            header=header,
-            id_column=id_column_y or id_column,
-            features=features_y or features,
-        )
-    for note in (*table_x.notes, *table_y.notes):
-        console.note(note)
+    options = {
+        "id_column_x": id_column_x or id_column,
+        "id_column_y": id_column_y or id_column,
+        "features_x": features_x or features,
+        "features_y": features_y or features,
+        "header": header,
+    }
+    table_x, table_y = read_sides(x, y, options, console)
     known = None if pairs is None else read_pairs(pairs, table_x, table_y)
     with console.progress("Checking"):
         from unpaired.checking import check as judged

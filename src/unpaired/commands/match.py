@@ -140,18 +140,7 @@ def match(
         "header": header,
         "jobs": jobs,
     }
-    with console.progress("Reading"):
-        table_x, table_y = (
-            read_table(
-                path,
-                header=header,
-                id_column=options[f"id_column_{side}"],
-                features=options[f"features_{side}"],
-            )
-            for path, side in ((x, "x"), (y, "y"))
-        )
-    for note in (*table_x.notes, *table_y.notes):
-        console.note(note)
+    table_x, table_y = read_sides(x, y, options, console)
     arguments: dict[str, Any] = {
         "leave_out": leave_out,
         "min_confidence": min_confidence,
@@ -235,6 +224,25 @@ def match(
     for sentence in result.advice:
         console.tell(f"next: {sentence}")
     console.finish(record)
+
+
+def read_sides(x: str, y: str, options: dict[str, Any], console: Console) -> tuple[Table, Table]:
+    """Both tables, read as the options say; what was found out about them is told."""
+    from unpaired.files.reading import read_table
+
+    with console.progress("Reading"):
+        table_x, table_y = (
+            read_table(
+                path,
+                header=options["header"],
+                id_column=options[f"id_column_{side}"],
+                features=options[f"features_{side}"],
+            )
+            for path, side in ((x, "x"), (y, "y"))
+        )
+    for note in (*table_x.notes, *table_y.notes):
+        console.note(note)
+    return table_x, table_y
 
 
 def split_columns(table: Table, wanted: str, file: str) -> tuple[Any, Any]:

@@ -21,6 +21,7 @@ from unpaired.commands.match import (
     Pairs,
     Relation,
     Seed,
+    read_sides,
 )
 from unpaired.errors import InputError
 
@@ -64,7 +65,6 @@ def fit(
         verdict_record,
     )
     from unpaired.files.pairs import read_pairs, write_match
-    from unpaired.files.reading import read_table
 
     console = Console(quiet, as_json)
     check_writable(out, ("match.csv", "run.json"), "--out")
@@ -78,18 +78,7 @@ def fit(
         "features_y": features_y or features,
         "header": header,
     }
-    with console.progress("Reading"):
-        table_x, table_y = (
-            read_table(
-                path,
-                header=header,
-                id_column=options[f"id_column_{side}"],
-                features=options[f"features_{side}"],
-            )
-            for path, side in ((x, "x"), (y, "y"))
-        )
-    for note in (*table_x.notes, *table_y.notes):
-        console.note(note)
+    table_x, table_y = read_sides(x, y, options, console)
     known = None if pairs is None else read_pairs(pairs, table_x, table_y)
     inputs = describe_inputs({"x": x, "y": y, "pairs": pairs})
     with console.progress("Learning"):
