@@ -50,6 +50,10 @@ class Case:
         return self.foscttm < GOOD
 
 
+Judged = tuple[Case, Verdict, np.ndarray]
+"""A run, the verdict on it, and the confidence of the rows in each of its bins."""
+
+
 def case_of(row: dict[str, str]) -> Case:
     """A line of the file of results."""
     names = "agreement", "gap", "confirmed", "surprise", "repeated"
@@ -149,7 +153,7 @@ def monotone_logistic(
     return minimize(loss, np.zeros(values.shape[1] + 1), jac=True, bounds=bounds).x
 
 
-def leave_sources_out(cases: Sequence[Case]) -> list[tuple[Case, Verdict, np.ndarray]]:
+def leave_sources_out(cases: Sequence[Case]) -> list[Judged]:
     """Each run with its verdict and the confidence of its bins, by runs of other sources only."""
     found = []
     for source in sorted({c.source for c in cases}):
@@ -162,7 +166,7 @@ def leave_sources_out(cases: Sequence[Case]) -> list[tuple[Case, Verdict, np.nda
     return found
 
 
-def as_it_is(cases: Sequence[Case]) -> list[tuple[Case, Verdict, np.ndarray]]:
+def as_it_is(cases: Sequence[Case]) -> list[Judged]:
     """Each run with the verdict and the confidence of its bins that the package gives."""
     found = []
     for case in cases:
@@ -171,7 +175,7 @@ def as_it_is(cases: Sequence[Case]) -> list[tuple[Case, Verdict, np.ndarray]]:
     return found
 
 
-def report(judged: Sequence[tuple[Case, Verdict, np.ndarray]]) -> list[tuple[str, str]]:
+def report(judged: Sequence[Judged]) -> list[tuple[str, str]]:
     """Lines for a table: what was measured, and the figure."""
     good = np.array([c.good for c, _, _ in judged])
     chance = np.array([v.probability for _, v, _ in judged])
@@ -240,7 +244,7 @@ def _rows_error(bins: Sequence[tuple[np.ndarray, np.ndarray]]) -> float:
     return float(sum(gaps) / counts.sum())
 
 
-def _sure_rows(judged: Sequence[tuple[Case, Verdict, np.ndarray]], kind: str) -> float:
+def _sure_rows(judged: Sequence[Judged], kind: str) -> float:
     chosen = [(c.bins[:, 0], conf) for c, _, conf in judged if c.kind == kind]
     sure = sum(counts[conf >= 0.5].sum() for counts, conf in chosen)
     return float(sure / sum(counts.sum() for counts, _ in chosen))
