@@ -106,23 +106,30 @@ def fit_regime(cases: Sequence[Case], names: Sequence[str]) -> Regime:
     beta = monotone_logistic(values, good, PENALTY, weight * len(cases))
     score = beta[0] + values @ beta[1:]
     truth = np.array([c.foscttm for c in cases])
+    return Regime(
+        float(beta[0]),
+        dict(zip(names, beta[1:].tolist(), strict=True)),
+        *fit_ranks(score, truth, related, weight),
+        1.0,
+    )
+
+
+def fit_ranks(
+    score: np.ndarray, truth: np.ndarray, related: np.ndarray, weight: np.ndarray
+) -> tuple[tuple[float, ...], ...]:
+    """Knots of the log odds; there the expected rank and bounds that hold it in nine of ten."""
     isotonic = IsotonicRegression(increasing=False).fit(score, truth, sample_weight=weight)
     knots = np.unique(np.quantile(score[related], np.linspace(0.03, 0.97, N_KNOTS)))
     # Where nothing belongs together 0.5 is a convention: alone it would make bounds too narrow.
     bounds = []
-    for chosen in (np.ones(len(cases), dtype=bool), related):
+    for chosen in (np.ones(len(score), dtype=bool), related):
         some = max(12, int(chosen.sum()) // 4)
         near = [np.argsort(np.abs(score[chosen] - k), kind="stable")[:some] for k in knots]
         bounds.append([np.quantile(truth[chosen][rows], (0.04, 0.96)) for rows in near])
     low = np.minimum.accumulate(np.min(bounds, axis=0)[:, 0])
     high = np.minimum.accumulate(np.max(bounds, axis=0)[:, 1])
     rank = np.clip(isotonic.predict(knots), low, high)
-    return Regime(
-        float(beta[0]),
-        dict(zip(names, beta[1:].tolist(), strict=True)),
-        *(tuple(v.tolist()) for v in (knots, rank, low, high)),
-        1.0,
-    )
+    return tuple(tuple(v.tolist()) for v in (knots, rank, low, high))
 
 
 def fit_rows(found: Calibration, cases: Sequence[Case]) -> float:
