@@ -34,7 +34,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "spaces": {"errors", "_files", "_saving", "types", "_checks", "math", "nets", "views"}
     | {"problem", "plans", "trust/false_discovery"},
     "alignment": {"types", "math", "views", "problem", "plans", "solvers", "spaces"},
-    "naming": {"errors", "types", "problem", "plans", "solvers", "spaces"},
+    "naming": {"errors", "types", "problem", "plans", "solvers", "spaces", "trust"},
     "learning": {"errors", "types", "math", "nets", "views", "plans", "spaces", "alignment"},
     "trust": {"types", "math", "problem", "spaces"},
     "aligned": {

@@ -42,7 +42,10 @@ TRUSTED = 0.9
 
 @dataclass(frozen=True)
 class Verdict:
-    """What may be claimed of a match as a whole, judged without labels; plain values only."""
+    """What may be claimed of a match as a whole; plain values only.
+
+    In many-to-one the rows of y are classes: a partner is the class of a row.
+    """
 
     level: str
     """"reliable": single partners can be relied on; "coarse": probably right for groups of rows,
@@ -125,9 +128,7 @@ class Match:
         """The verdict in a line; that there is none, where nothing was judged."""
         if self.verdict is not None:
             return str(self.verdict)
-        if self.relation == "many-to-one":
-            return "not judged: nothing is calibrated for many-to-one yet, check some rows yourself"
-        return "not judged"
+        return "not judged: check some rows yourself"
 
     def summary(self) -> str:
         """Return a few lines for a person: how many rows matched, how sure, from which start."""

@@ -474,7 +474,7 @@ def test_the_verdict_stands_first_with_what_to_do_next():
     assert page.text.index("starts disagree") < page.text.index("dependence")
     assert any(d.get("class") == "verdict unreliable" for d in page.all("div"))
     many = make_match(relation="many-to-one")
-    assert "not judged: nothing is calibrated" in Page(render_report(match_result(many))).text
+    assert "not judged: check some rows" in Page(render_report(match_result(many))).text
     assert "Verdict" not in Page(render_report(make_result())).titles()
 
 

@@ -71,7 +71,13 @@ def classify(
     Example: unpaired classify holiday names.txt --out named
     """
     from unpaired._files import check_replaceable, check_writable
-    from unpaired.commands.delivery import check_extra, deliver, file_digest, run_record
+    from unpaired.commands.delivery import (
+        check_extra,
+        deliver,
+        file_digest,
+        run_record,
+        verdict_record,
+    )
 
     console = Console(quiet, as_json)
     check_writable(out, OUTPUTS, "--out")
@@ -115,6 +121,7 @@ def classify(
         names=list(classes),
         skipped=[list(item) for item in rows.skipped],
         unknown_words=unknown,
+        verdict=verdict_record(model.verdict_),
         least_certain=[
             {
                 "group": question.group,
@@ -136,6 +143,7 @@ def classify(
         (folder / "run.json").write_text(to_json(record), encoding="utf-8")
 
     deliver(out, write)
+    console.tell(f"verdict: {model.verdict_}")
     console.tell(f"{len(rows.names):,} photos named: {out / 'labels.csv'}")
     console.tell(f"Report: {out / 'report.html'}")
     for question in questions:

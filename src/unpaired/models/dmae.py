@@ -36,8 +36,9 @@ from unpaired.spaces.readout import Reading, numbered, read_scores, to_match
 from unpaired.spaces.solution import Solution
 from unpaired.spaces.space import Space
 from unpaired.trust.evidence import shape_of
+from unpaired.trust.names import judge_names
 from unpaired.trust.verdict import judge
-from unpaired.types import FloatArray, IntArray, Match
+from unpaired.types import FloatArray, IntArray, Match, Verdict
 
 FEW_ROWS = 64
 """Below so many rows of x with a known partner, the matching engine gives the start."""
@@ -333,9 +334,12 @@ class DMAE(TranslatingEstimator):
             runner_up[free[0]] = numbered(reading.runner_up, free[1])
             confidence[free[0]], margin[free[0]] = reading.confidence, reading.margin
         first = known[np.unique(known[:, 0], return_index=True)[1]]
-        verdict = None
         if self.relation == ONE_TO_ONE:
-            verdict = judge(solution, shape_of(check_problem(x, y)))
+            verdict: Verdict | None = judge(solution, shape_of(check_problem(x, y)))
+        elif named is not None:
+            verdict = named.verdict
+        else:
+            verdict = judge_names(solution.evidence, n_x, len(y))
         found = to_match(
             Reading(partner, runner_up, margin, confidence),
             solution.evidence,
