@@ -204,8 +204,9 @@ def read_classes(
         return table.ids, [table.values], []
 
     from unpaired.features.encoders import DEFAULT, TEXTS, load_encoder
-    from unpaired.features.encoding import default_cache, encode_items
+    from unpaired.features.encoding import encode_items
     from unpaired.features.sources import read_names, text_item, unknown_words
+    from unpaired.features.weights import user_cache
 
     described = read_names(file)
     matrices, unknown = [], []
@@ -214,7 +215,7 @@ def read_classes(
         with console.progress("Encoding the names"):
             made = load_encoder(wanted.strip(), TEXTS)
             items = [text_item(name, text, made) for name, text in texts]
-            encoded = encode_items(items, made, cache or default_cache())
+            encoded = encode_items(items, made, cache or user_cache())
         unknown += unknown_words((text for _, text in texts), made)
         missing = [name for name in described if name not in encoded.names]
         if missing:
@@ -251,12 +252,13 @@ def read_photos(
         return Collection(row_names(table), table.values)
 
     from unpaired.features.encoders import DEFAULT, IMAGES, load_encoder
-    from unpaired.features.encoding import default_cache, encode_items
+    from unpaired.features.encoding import encode_items
     from unpaired.features.sources import photos_in
+    from unpaired.features.weights import user_cache
 
     with console.progress("Encoding the photos"):
         made = load_encoder(encoder or DEFAULT[IMAGES], IMAGES)
-        encoded = encode_items(photos_in(source, made.side), made, cache or default_cache())
+        encoded = encode_items(photos_in(source, made.side), made, cache or user_cache())
     tell_skipped(console, encoded)
     return Collection(encoded.names, encoded.vectors, source, made.name, encoded.skipped)
 

@@ -44,8 +44,9 @@ def encode(
     from unpaired._files import check_writable
     from unpaired._names import check_choice
     from unpaired.features.encoders import DEFAULT, IMAGES, KNOWN, load_encoder
-    from unpaired.features.encoding import default_cache, encode_items
+    from unpaired.features.encoding import encode_items
     from unpaired.features.sources import photos_in, read_lines, texts_in, unknown_words
+    from unpaired.features.weights import user_cache
 
     console = Console(quiet, as_json)
     check_choice(what, "kind to encode", DEFAULT)
@@ -66,7 +67,7 @@ def encode(
         items = texts_in(source, made)
         unknown = unknown_words((text for _, text in read_lines(source)), made)
     with console.progress("Encoding"):
-        encoded = encode_items(items, made, cache or default_cache())
+        encoded = encode_items(items, made, cache or user_cache())
     write_vectors(encoded, out)
     tell_skipped(console, encoded)
     if unknown:

@@ -7,7 +7,6 @@ was renamed is not encoded again, one that was changed is.
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -105,15 +104,6 @@ def encode_items(items: Sequence[Item], encoder: Encoder, cache: Path | None) ->
         skipped=tuple(skipped),
         n_reused=n_reused,
     )
-
-
-def default_cache() -> Path:
-    """The folder for encoded blocks: UNPAIRED_CACHE, or that of the system's user."""
-    own = os.environ.get("UNPAIRED_CACHE")
-    if own:
-        return Path(own)
-    shared = os.environ.get("XDG_CACHE_HOME")
-    return (Path(shared) if shared else Path.home() / ".cache") / "unpaired"
 
 
 class _Cache:
