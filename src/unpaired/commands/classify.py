@@ -135,7 +135,8 @@ def classify(
         write_report(result, folder)
         (folder / "run.json").write_text(to_json(record), encoding="utf-8")
 
-    deliver(out, write)
+    with console.progress("Writing"):
+        deliver(out, write)
     console.tell(f"{len(rows.names):,} photos named: {out / 'labels.csv'}")
     console.tell(f"Report: {out / 'report.html'}")
     for question in questions:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unpaired._files import atomic_writer, read_npz
-from unpaired._log import step
+from unpaired._log import track
 from unpaired.errors import DataError, InputError
 from unpaired.features.encoders import Encoder, as_vectors
 
@@ -76,7 +76,7 @@ def encode_items(items: Sequence[Item], encoder: Encoder, cache: Path | None) ->
         found.update({number: row for (number, _, _), row in zip(waiting, vectors, strict=True)})
         waiting.clear()
 
-    for number, item in enumerate(items):
+    for number, item in enumerate(track(items, f"Encoding by {encoder.name}")):
         try:
             content = item.read()
             key = hashlib.sha256(content).hexdigest()
@@ -90,8 +90,6 @@ def encode_items(items: Sequence[Item], encoder: Encoder, cache: Path | None) ->
             skipped.append((item.name, " ".join(str(error).split())))
         if len(waiting) == BLOCK:
             encode_waiting()
-        if number % BLOCK == 0:
-            step(f"Encoding by {encoder.name}", number, len(items))
     encode_waiting()
     if not found:
         reason = f" The first: {skipped[0][0]}, {skipped[0][1]}." if skipped else ""
