@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -74,11 +76,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     "loading": {"errors", "_checks", "_saving", "registry"},
     "experiment": {"types", "_random", "math", "problem", "aligned", "trust", "matching"}
     | {"checking"},
-    "report": {"errors", "types"},
+    "report": {"errors", "_files", "types"},
     "files": {"errors", "_files", "types"},
     "anndata": {"errors", "types", "_random", "_checks", "matching", "files"},
     "demo": {"types", "naming", "evaluation", "datasets", "models", "experiment"},
-    "bench": {"errors", "types", "_random", "_checks", "matching", "evaluation"}
+    "bench": {"errors", "_files", "types", "_random", "_checks", "matching", "evaluation"}
     | {"features", "datasets", "registry", "experiment"},
     "commands": {"errors", "_files", "_log", "_names", "types", "features", "datasets", "models"}
     | {"spaces", "checking", "translating", "registry", "loading", "experiment", "report"}
@@ -253,3 +255,17 @@ def test_every_file_can_be_read_in_one_sitting():
     }
     assert lengths, f"no source under {SOURCE}"
     assert {name: n for name, n in lengths.items() if n > MAX_LINES} == {}
+
+
+def test_matching_loads_nothing_of_files_and_translations():
+    # Who only matches arrays does not pay for saving, translating and exporting.
+    code = (
+        "import sys, unpaired; unpaired.match; unpaired.DMAE; "
+        "print(*[m for m in sys.modules if m.startswith('unpaired.') or '.' not in m])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert "unpaired.matching" in loaded
+    unwanted = {"_files", "_saving", "spaces.translation", "spaces.onnx_export", "files", "report"}
+    assert not loaded & {f"unpaired.{name}" for name in unwanted}
+    assert not loaded & {"onnx", "safetensors", "pandas", "anndata", "typer", "rich"}
