@@ -268,4 +268,4 @@ def test_matching_loads_nothing_of_files_and_translations():
     assert "unpaired.matching" in loaded
     unwanted = {"_files", "_saving", "spaces.translation", "spaces.onnx_export", "files", "report"}
     assert not loaded & {f"unpaired.{name}" for name in unwanted}
-    assert not loaded & {"onnx", "safetensors", "pandas", "anndata", "typer", "rich"}
+    assert not loaded & {"onnx", "safetensors", "anndata", "typer", "jinja2"}

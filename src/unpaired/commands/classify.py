@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from unpaired.commands.console import Console, Json, Quiet, to_json
-from unpaired.commands.encode import Cache, shorten, tell_skipped
+from unpaired.commands.encode import Cache, check_cache, shorten, tell_skipped
 from unpaired.commands.match import Seed
 from unpaired.errors import InputError
 
@@ -75,6 +75,7 @@ def classify(
 
     console = Console(quiet, as_json)
     check_writable(out, OUTPUTS, "--out")
+    check_cache(cache)
     check_replaceable(out / "model", ("arrays.safetensors", "config.json"), "--out")
     check_extra("jinja2", "report", "Writing report.html")
     if not photos.is_dir():
@@ -164,6 +165,7 @@ def predict(
     if out.suffix.lower() != ".csv":
         raise InputError(f"--out must end in .csv: got {out}. Rename it.")
     check_writable(out.parent, (out.name,), "--out")
+    check_cache(cache)
     with console.progress("Loading the model"):
         from unpaired.loading import load
 

@@ -58,6 +58,7 @@ def encode(
     if out.suffix.lower() not in (".npz", ".csv"):
         raise InputError(f"--out must end in .npz or .csv: got {out}. Rename it.")
     check_writable(out.parent, (out.name,), "--out")
+    check_cache(cache)
     with console.progress("Loading the encoder"):
         made = load_encoder(encoder or DEFAULT[what], what)
     if what == IMAGES:
@@ -85,6 +86,14 @@ def encode(
             "out": str(out),
         }
     )
+
+
+def check_cache(cache: Path | None) -> None:
+    """Accept a folder that can be written, or none."""
+    from unpaired._files import check_writable
+
+    if cache is not None:
+        check_writable(cache, (), "--cache")
 
 
 def write_vectors(encoded: Encoded, out: Path) -> None:
