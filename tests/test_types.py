@@ -7,7 +7,8 @@ import stat
 import numpy as np
 import pytest
 
-from unpaired.types import Match, Objective, Verdict, atomic_writer
+from unpaired._files import atomic_writer
+from unpaired.types import Match, Objective, Verdict
 
 
 @pytest.fixture

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unpaired._files import atomic_writer as atomic_writer
 from unpaired.errors import extra
 
 if TYPE_CHECKING:
@@ -171,6 +170,8 @@ class Match:
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """Write one line per row of x to ``path``: row, partner, confidence, runner_up, margin."""
+        from unpaired._files import atomic_writer
+
         columns = self._columns()
         with atomic_writer(path) as handle:
             writer = csv.writer(handle)

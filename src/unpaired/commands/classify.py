@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from unpaired.commands.console import Console, Json, Quiet, to_json
-from unpaired.commands.encode import Cache, shorten, tell_skipped
+from unpaired.commands.encode import Cache, check_cache, shorten, tell_skipped
 from unpaired.commands.match import Seed
 from unpaired.errors import InputError
 
@@ -81,6 +81,7 @@ def classify(
 
     console = Console(quiet, as_json)
     check_writable(out, OUTPUTS, "--out")
+    check_cache(cache)
     check_replaceable(out / "model", ("arrays.safetensors", "config.json"), "--out")
     check_extra("jinja2", "report", "Writing report.html")
     if not photos.is_dir():
@@ -142,7 +143,8 @@ def classify(
         write_report(result, folder)
         (folder / "run.json").write_text(to_json(record), encoding="utf-8")
 
-    deliver(out, write)
+    with console.progress("Writing"):
+        deliver(out, write)
     console.tell(f"verdict: {model.verdict_}")
     console.tell(f"{len(rows.names):,} photos named: {out / 'labels.csv'}")
     console.tell(f"Report: {out / 'report.html'}")
@@ -171,6 +173,7 @@ def predict(
     if out.suffix.lower() != ".csv":
         raise InputError(f"--out must end in .csv: got {out}. Rename it.")
     check_writable(out.parent, (out.name,), "--out")
+    check_cache(cache)
     with console.progress("Loading the model"):
         from unpaired.loading import load
 
@@ -212,8 +215,9 @@ def read_classes(
         return table.ids, [table.values], []
 
     from unpaired.features.encoders import DEFAULT, TEXTS, load_encoder
-    from unpaired.features.encoding import default_cache, encode_items
+    from unpaired.features.encoding import encode_items
     from unpaired.features.sources import read_names, text_item, unknown_words
+    from unpaired.features.weights import user_cache
 
     described = read_names(file)
     matrices, unknown = [], []
@@ -222,7 +226,7 @@ def read_classes(
         with console.progress("Encoding the names"):
             made = load_encoder(wanted.strip(), TEXTS)
             items = [text_item(name, text, made) for name, text in texts]
-            encoded = encode_items(items, made, cache or default_cache())
+            encoded = encode_items(items, made, cache or user_cache())
         unknown += unknown_words((text for _, text in texts), made)
         missing = [name for name in described if name not in encoded.names]
         if missing:
@@ -259,12 +263,13 @@ def read_photos(
         return Collection(row_names(table), table.values)
 
     from unpaired.features.encoders import DEFAULT, IMAGES, load_encoder
-    from unpaired.features.encoding import default_cache, encode_items
+    from unpaired.features.encoding import encode_items
     from unpaired.features.sources import photos_in
+    from unpaired.features.weights import user_cache
 
     with console.progress("Encoding the photos"):
         made = load_encoder(encoder or DEFAULT[IMAGES], IMAGES)
-        encoded = encode_items(photos_in(source, made.side), made, cache or default_cache())
+        encoded = encode_items(photos_in(source, made.side), made, cache or user_cache())
     tell_skipped(console, encoded)
     return Collection(encoded.names, encoded.vectors, source, made.name, encoded.skipped)
 

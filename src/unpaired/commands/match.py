@@ -213,7 +213,8 @@ def match(
                     write_cells(cells[side], folder / CELLS[side], notes)
         (folder / "run.json").write_text(to_json(record), encoding="utf-8")
 
-    deliver(out, write)
+    with console.progress("Writing"):
+        deliver(out, write)
     console.tell(found.summary())
     console.tell(f"Matches: {out / 'match.csv'}")
     console.tell(f"Report: {out / 'report.html'}")

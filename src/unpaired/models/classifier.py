@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin, TransformerMixin
+from sklearn.base import ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from unpaired._checks import check_choice, check_number, check_view
 from unpaired._random import RandomState, derive_rng, resolve_seed
@@ -24,10 +24,10 @@ from unpaired.models.class_arguments import (
 )
 from unpaired.naming.classifiers import CLASSIFIERS, KernelSpace, kernel_probabilities
 from unpaired.naming.evidence import naming_evidence
-from unpaired.naming.information_head import Head, apply_head
+from unpaired.naming.information_head import Head, apply_head, mutual_information
 from unpaired.naming.names import UNKNOWN, Naming, group_rows, name_classes
 from unpaired.naming.questions import Question, least_certain
-from unpaired.naming.smooth_space import SmoothSpace
+from unpaired.naming.smooth_space import SmoothSpace, nearest_neighbours
 from unpaired.problem.problem import MANY_TO_ONE
 from unpaired.spaces.readout import read_dense, to_match
 from unpaired.spaces.solution import Evidence
@@ -37,7 +37,12 @@ from unpaired.types import FloatArray, IntArray
 SPACE = ("mean", "axes", "wide", "whitened", "before_last", "smoothed", "neighbours")
 
 
-class UnsupervisedClassifier(ClassifierMixin, TransformerMixin, SavedEstimator):  # type: ignore[misc]
+class UnsupervisedClassifier(
+    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
+    ClassifierMixin,  # type: ignore[misc]
+    TransformerMixin,  # type: ignore[misc]
+    SavedEstimator,
+):
     """Learn a classifier from image vectors and one vector per class, with no or few labels.
 
     The images are grouped so that neighbours share a group: a linear head is trained to maximise
@@ -252,8 +257,26 @@ class UnsupervisedClassifier(ClassifierMixin, TransformerMixin, SavedEstimator):
         numbers = self.predict_proba(images).argmax(1)
         return self.classes_[numbers]
 
-    def score(self, images: Any, truth: Any) -> float:
-        """Share of images of known class that ``predict`` names right."""
+    @property
+    def _n_features_out(self) -> int:
+        """Columns of ``transform``; with it scikit-learn offers ``set_output``."""
+        if self._kernel is not None:
+            return len(self._kernel.landmarks)
+        return 2 * self._space.axes.shape[1]
+
+    def score(self, images: Any, truth: Any = None) -> float:
+        """Share of images of known class that ``predict`` names right, 0 to 1.
+
+        Without ``truth``: how much the class of an image tells of the class of its nearest images,
+        0 to 1 (mutual information in units of its largest value). No label is needed, so that
+        ``GridSearchCV(...).fit(images, class_vectors=...)`` can use it; names do not enter.
+        """
+        if truth is None:
+            rows = np.asarray(self._rows_like_fit(images, "images"), dtype=np.float32)
+            leading = self._space.whiten(rows)[1]
+            near = nearest_neighbours(leading, leading, self._space.neighbours.shape[1])
+            shared = mutual_information(self.predict_proba(images), near)
+            return shared / float(np.log(self.n_classes_))
         numbers = self.predict_proba(images).argmax(1)
         known = check_labels(truth, len(numbers), self.classes_, "truth")
         return classifier_scores(numbers, known, self.n_classes_)["accuracy"]

@@ -18,7 +18,6 @@ from unpaired._checks import (
     check_sizes,
 )
 from unpaired._random import RandomState, derive_rng, derive_seed, resolve_seed
-from unpaired._saving import under
 from unpaired._threads import few_threads
 from unpaired.alignment.alternation import Trust, make_pairs
 from unpaired.errors import InputError
@@ -372,6 +371,8 @@ class DMAE(TranslatingEstimator):
         }
 
     def _restore(self, arrays: dict[str, np.ndarray], values: dict[str, Any]) -> None:
+        from unpaired._saving import under
+
         self.seed_, self.history_ = values["seed"], values["history"]
         self.notes_ = values["notes"]
         self.trace_ = [arrays[f"trace.{step}"] for step in range(values["n_trace"])]

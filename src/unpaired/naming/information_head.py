@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
+from unpaired._log import track
 from unpaired.naming.clustering import cluster
 from unpaired.naming.smooth_space import SmoothSpace
 
@@ -77,14 +78,17 @@ def find_head(
     and when classes are of like size; it needs no label, and tells good starts from bad ones.
     """
     rows = _with_ones(space.wide)
-    starts = [cluster(space.smoothed, size, rng, n_init=2).index for _ in range(n_starts)]
+    starts = [
+        cluster(space.smoothed, size, rng, n_init=2).index
+        for _ in track(range(n_starts), "Grouping, first starts")
+    ]
     heads = np.stack([_regress(rows, index, size) for index in starts])
     heads = train_heads(rows, space.neighbours, heads, rng)
     reached = [_information(rows, head, space.neighbours) for head in heads]
     best = int(np.argmax(reached))
     trace, informations = [starts[best]], []
     head = heads[best]
-    for _ in range(n_rounds):
+    for _ in track(range(n_rounds), "Grouping"):
         head = train_heads(
             rows, space.neighbours, head[None], rng, n_steps=N_STEPS // 5, learning_rate=0.01
         )[0]
@@ -126,7 +130,7 @@ def train_heads(
     n_heads, width, size = heads.shape
     first, second = np.zeros_like(heads), np.zeros_like(heads)
     batch = min(BATCH, len(rows))
-    for step in range(n_steps):
+    for step in track(range(n_steps), "Training heads"):
         chosen = rng.integers(len(rows), size=batch)
         near = neighbours[chosen, rng.integers(neighbours.shape[1], size=batch)]
         gradient = np.zeros_like(heads)

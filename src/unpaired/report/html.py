@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from unpaired._files import atomic_writer
 from unpaired.errors import InputError, extra
 from unpaired.report import plots
 from unpaired.report.match_page import match_view, verdict_view
 from unpaired.report.numbers import decimals, duration, number, percent
-from unpaired.types import IntArray, Naming, RunResult, atomic_writer
+from unpaired.types import IntArray, Naming, RunResult
 
 PHOTOS_PER_CLASS = 24
 PHOTOS_PER_REPORT = 500  # keeps the page below 4 MB; every class shows at least 3

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unpaired._files import atomic_writer
 from unpaired.errors import InputError, extra
-from unpaired.types import Naming, RunResult, atomic_writer
+from unpaired.types import Naming, RunResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
