@@ -46,7 +46,7 @@ browser: ## install Chromium for the tests of the page, where this is Debian and
 	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 		echo "set-up: installing Chromium"; apt-get update -qq && \
 		DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
-			chromium chromium-driver >/dev/null || \
+			chromium chromium-driver fonts-dejavu-core >/dev/null || \
 		echo "Chromium could not be installed: the tests of the page will be skipped"; \
 	else echo "there is no chromium and chromedriver: the tests of the page will be skipped"; fi
 
@@ -68,7 +68,8 @@ bench: $(BENCH_DEPS) ## run the benchmarks beside other packages
 		echo "benchmark: $$name"; $(ONE_THREAD) $(BIN)/python -m benchmarks.$$name $(BENCH_FLAGS); \
 	done
 
-docs: $(DOCS_DEPS) ## build the documentation into site/
+docs: $(DOCS_DEPS) ## run the tutorials and build the documentation into site/
+	@$(ONE_THREAD) $(BIN)/python scripts/gallery.py
 	@echo "building the documentation"
 	@$(BIN)/python -m mkdocs build --strict --quiet
 	@echo "open site/index.html"
