@@ -87,7 +87,7 @@ for axes, name, part, label in (
     ):
         axes.scatter(*part[label == one].T, s=8, color=colour, label=one)
     axes.set(title=f"{name}, coloured by the true type", xticks=[], yticks=[])
-sides[1].legend(frameon=False)
+sides[1].legend(frameon=False, loc="lower left", bbox_to_anchor=(1, 0))
 
 # %%
 # ## The same on files

@@ -60,8 +60,8 @@ axes.set(xlabel="cosine of a translated vector to", yticks=[])
 axes.legend(frameon=False)
 
 # %%
-# Vectors of one model share a mean, so that the cosine to a wrong document is far from zero too:
-# believe the verdict and ranks, not a cosine alone.
+# Vectors of text encoders mostly share a mean, so that cosines to wrong documents are far from zero
+# there: believe the verdict and ranks, not a cosine alone.
 #
 # ## What next
 #

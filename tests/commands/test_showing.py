@@ -19,7 +19,7 @@ def finished(tmp_path_factory):
     folder = tmp_path_factory.mktemp("finished")
     data = rotated_clusters(N, np.random.default_rng(2), d_x=6, d_y=5)
     for side, rows in (("x", data.x), ("y", data.y)):
-        columns = [f"{side} column {c}" for c in range(rows.shape[1])]
+        columns = [f"{side} of {'abcdef'[c]}" for c in range(rows.shape[1])]
         lines = [",".join(["id", *columns])]
         lines += [",".join([f"{side}{i}", *map(repr, row.tolist())]) for i, row in enumerate(rows)]
         (folder / f"{side}.csv").write_text("\n".join(lines))
@@ -49,7 +49,7 @@ def page_of(folder) -> str:
 
 def test_columns_that_stand_out_are_told_without_being_asked(run, finished):
     run("report", "result")
-    assert len(re.findall(r'class="told">x column \d [+-]\d', page_of(finished))) == N
+    assert len(re.findall(r'class="told">x of [a-f] [+-]\d', page_of(finished))) == N
 
 
 def test_photos_texts_and_truth_come_onto_the_page(run, finished):
@@ -97,5 +97,6 @@ def test_what_does_not_fit_is_refused_in_one_sentence(run, finished, arguments, 
 def test_columns_without_words_are_not_told():
     values = np.random.default_rng(0).normal(size=(4, 2))
     assert described(Table(values, names=("0", "1")), [0]).texts == {}
+    assert described(Table(values, names=("v0", "v1")), [0]).texts == {}
     assert described(Table(values), [0]).texts == {}
     assert list(described(Table(values, names=("age", "1")), [0, 2]).texts) == [0, 2]

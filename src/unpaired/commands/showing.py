@@ -15,14 +15,15 @@ from unpaired.report.items import describe_rows
 from unpaired.types import IntArray, Items
 
 THUMBNAIL = 64
+DIGITS = "0123456789"
 MOST_COLUMNS = 1000
 """Tables of more columns are vectors of a model, whose columns say nothing to a person."""
 
 
 def described(table: Table, rows: Iterable[int]) -> Items:
-    """The columns that set rows apart, where columns have names that are words."""
+    """The columns that set rows apart; none where names say nothing, as 0, 1, 2 or v0, v1, v2."""
     names = table.names or ()
-    if not names or len(names) > MOST_COLUMNS or all(name.strip().isdigit() for name in names):
+    if len(names) > MOST_COLUMNS or len({name.strip().rstrip(DIGITS) for name in names}) < 2:
         return Items()
     return Items(describe_rows(table.values, names, rows))
 
