@@ -14,7 +14,7 @@ from unpaired.errors import DataError
 from unpaired.types import Items, Match, Objective, Place, RunResult, Verdict
 
 FILE = "report.json"
-FORMAT = 2
+FORMAT = 1
 _PER_ROW = {
     "partner": np.int64,
     "confidence": np.float64,
@@ -75,7 +75,8 @@ def _result(record: dict[str, Any]) -> RunResult:
     for name in ("notes", "advice", "ids_x", "ids_y"):
         plain[name] = tuple(str(text) for text in record[name])
     for name in ("items_x", "items_y"):
-        plain[name] = Items({int(row): str(text) for row, text in record[name].items()})
+        texts = record.get(name, {})  # version 0.2.0 wrote none
+        plain[name] = Items({int(row): str(text) for row, text in texts.items()})
     places = tuple(
         Place(str(side), int(row), float(across), float(up))
         for side, row, across, up in _read(record["places"])
