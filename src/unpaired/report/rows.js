@@ -22,7 +22,7 @@
       count += row.hidden ? 0 : 1;
     }
     none.hidden = count > 0;
-    shown.textContent = `${count} of ${rows.length} rows shown`;
+    shown.textContent = `${count.toLocaleString("en")} of ${rows.length.toLocaleString("en")} rows shown`;
   }
 
   function compare(left, right) {
