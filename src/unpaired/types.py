@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -221,6 +222,16 @@ class Place:
     up: float
 
 
+@dataclass(frozen=True, eq=False)
+class Items:
+    """What a person is shown of the rows of one side, beside their names."""
+
+    texts: Mapping[int, str] = field(default_factory=dict)
+    """Row -> a line, for the rows that have one."""
+    photos: Mapping[int, NDArray[np.uint8]] = field(default_factory=dict)
+    """Row -> (h, w, 3) picture, for the rows that have one."""
+
+
 @dataclass(frozen=True)
 class RunResult:
     """Everything a report tells about a finished run; plain values only."""
@@ -239,6 +250,11 @@ class RunResult:
     ids_x: tuple[str, ...] = ()
     ids_y: tuple[str, ...] = ()
     """What the rows of the match are called, where they have names."""
+    items_x: Items = Items()
+    items_y: Items = Items()
+    """What a person is shown of the rows of the match: texts, pictures."""
+    truth: IntArray | None = None
+    """(n_x,) row of y that truly belongs to each row of x, -1 where unknown; scores the match."""
     places: tuple[Place, ...] = ()
     """Some rows of both sides on a map of the space they share."""
     advice: tuple[str, ...] = ()

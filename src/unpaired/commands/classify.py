@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -135,6 +135,7 @@ def classify(
         notes=list(model.notes_),
     )
     result = describe(model, rows, options, seed, known is not None)
+    result = replace(result, advice=advice_on(questions, rows.names))
 
     def write(folder: Path) -> None:
         model.save(folder / "model")
@@ -311,6 +312,16 @@ def write_labels(file: Path, names: Sequence[str], labels: Any, confidence: Any)
         writer.writerow(["file", "name", "confidence"])
         for photo, label, sure in zip(names, labels.tolist(), confidence.tolist(), strict=True):
             writer.writerow([plain_cell(photo), plain_cell(label), f"{sure:.4f}"])
+
+
+def advice_on(questions: Sequence[Any], names: Sequence[str]) -> tuple[str, ...]:
+    """What to do next: the groups to look at, least certain name first, and how to say it."""
+    look = [
+        f"look at the {question.size:,} photos such as {names[question.rows[0]]}: are they "
+        f"{' or '.join(question.classes[:3].tolist())}?"
+        for question in questions
+    ]
+    return (*look, "write a line file,name for some of them and run again with --labels")
 
 
 def describe(
