@@ -68,8 +68,8 @@ THEIRS = {
     "ucl": ("svm embedding accuracy",),
     "retrieval": ("x->y R@1", "y->x R@1"),
 }
-PICTURE = ("cifar10-lite0", "10-40-10", "inductive")
-"""Table, row and setting of the picture: the paper's Figure 3 with every method that has rounds."""
+PICTURE = ("cifar10-lite0", ("10-40-10", "0-50-10"), "inductive")
+"""Table, rows and setting of the picture, the paper's Figure 3 with every iterative method."""
 
 
 def page(results: Path) -> str:
@@ -209,26 +209,37 @@ def matching_table(config: BenchConfig, records: Sequence[Record], usual: int) -
 
 def picture(results: Path, file: Path) -> None:
     """Precision and recall over the rounds, as in the paper's Figure 3, with every alternative."""
+    from matplotlib import colormaps
     from matplotlib.figure import Figure
 
-    name, row, setting = PICTURE
+    name, rows, setting = PICTURE
     records = read_cells(cells_file(results / name))[0].values()
-    chosen = [r for r in records if entry_of(r)[:2] == (row, setting) and r.get("history")]
-    figure = Figure(figsize=(8.5, 3.4), dpi=120, layout="constrained")
-    for axes, measure in zip(
-        figure.subplots(1, 2, sharey=True), ("precision", "recall"), strict=True
-    ):
-        lines = over_iterations(chosen, measure).lines if chosen else {}
-        for line, points in lines.items():
-            rounds, mean, spread = (list(column) for column in zip(*points, strict=True))
-            label = line.removesuffix(f" {setting} {row}")
-            axes.errorbar(
-                rounds, mean, spread, label=label, marker="o", markersize=3, linewidth=1.3
-            )
-        axes.set(xlabel="round", title=measure, ylim=(0, 1))
-        axes.grid(alpha=0.3)
-    axes.legend(fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
+    labels = list(dict.fromkeys(entry_of(r)[2] for r in records if r.get("history")))
+    colours = colormaps["tab20"].colors  # type: ignore[attr-defined]
+    figure = Figure(figsize=(9, 5), dpi=120, layout="constrained")
+    panels = figure.subplots(2, len(rows), sharex=True, sharey=True)
+    for down, measure in enumerate(("precision", "recall")):
+        for across, row in enumerate(rows):
+            axes = panels[down][across]
+            for label in labels:
+                own = [matched_rounds(r) for r in records if entry_of(r) == (row, setting, label)]
+                points = next(iter(over_iterations(own, measure).lines.values()), []) if own else []
+                if points:
+                    rounds, mean, spread = (list(column) for column in zip(*points, strict=True))
+                    style = {"color": colours[labels.index(label) % 20], "marker": "o"}
+                    axes.errorbar(rounds, mean, spread, label=label, markersize=3, **style)
+            axes.set(title=f"{row}: {measure}", ylim=(0, 1), xlabel="round" if down else "")
+            axes.grid(alpha=0.3)
+    handles = {h[1]: h[0] for row in panels for axes in row for h in zip(
+        *axes.get_legend_handles_labels(), strict=True)}  # fmt: skip
+    figure.legend(handles.values(), handles, fontsize=7, loc="outside right center", frameon=False)
     figure.savefig(file, metadata={"Software": None})
+
+
+def matched_rounds(record: Record) -> Record:
+    """The record with only those rounds after which an unlabelled image has a partner."""
+    history = record.get("history", [])
+    return {**record, "history": [step for step in history if step["recall"] > 0]}
 
 
 def main() -> None:
