@@ -6,6 +6,31 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from unpaired.bench import reach
+
+TREE = {
+    "__init__.py": "from unpaired.maths import double\n",
+    "maths.py": (
+        '"""Doubling."""\nFACTOR = 2\n\n\ndef double(x):\n    return FACTOR * x\n\n\n'
+        "def triple(x):\n    return 3 * x\n"
+    ),
+    "face/__init__.py": (
+        "from unpaired.face.one import first\nfrom unpaired.face.two import second\n"
+    ),
+    "face/one.py": "def first():\n    from unpaired.maths import double\n    return double(1)\n",
+    "face/two.py": "second = 2\n",
+    "tool.py": "STEP = 1\n\n\ndef used():\n    return STEP\n\n\ndef idle():\n    return 0\n",
+    "start.py": "def begin():\n    return 5\n",
+    "method.py": (
+        "import numpy\nimport unpaired.tool as tool\nfrom unpaired.face import first, second\n"
+        "from unpaired import start\n\n\nclass Method:\n    def fit(self, x: second):\n"
+        '        if x is None:\n            raise ValueError("x is none")\n'
+        "        return first() + tool.used() + start.begin()\n\n\n"
+        "def beside():\n    return second\n\n\nnumpy.seterr()\n"
+    ),
+    "task.py": "import unpaired.method\nLIMIT = 3\n",
+}
+
 
 @pytest.fixture
 def place(tmp_path, monkeypatch):
@@ -54,3 +79,16 @@ def classes_folder(place, rng):
         np.savez(folder / f"{split}.npz", features=features, label=labels)
     np.savez(folder / "classes.npz", name=["a", "b", "c", "d"], vectors=vectors)
     return place / "data"
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """The folder of a small package in the place of ours, as ``reach`` reads it."""
+    for name, text in TREE.items():
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    monkeypatch.setattr(reach, "SOURCE", tmp_path)
+    reach.read_module.cache_clear()
+    yield tmp_path
+    reach.read_module.cache_clear()

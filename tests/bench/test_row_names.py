@@ -1,6 +1,6 @@
 """A row of a table holds what its name says: labels against the estimators built for them."""
 
-import importlib.util
+import inspect
 from pathlib import Path
 
 import numpy as np
@@ -8,13 +8,13 @@ import pytest
 
 from unpaired.bench.cells import read_cells
 from unpaired.bench.config import read_config
-from unpaired.bench.methods import PUBLISHED, is_classifier, make_method, method_home
+from unpaired.bench.methods import PUBLISHED, get_method, is_classifier, make_method, method_home
 from unpaired.bench.namers import make_namer
+from unpaired.bench.tables import row_value
 
 ROOT = Path(__file__).parents[2]
 CONFIGS = sorted((ROOT / "experiments").glob("*.toml"))
 TABLES = sorted((ROOT / "benchmarks" / "results").glob("*/cells.jsonl"))
-HAS_PUBLISHED = importlib.util.find_spec("unpaired.models.published_dmae") is not None
 # label -> the class it must be, written down by hand.
 CLASSES = {
     "ASIF": "ASIF",
@@ -55,9 +55,22 @@ SAYS = {
 }
 
 
+STARTS = {"": None, "start of the engine": "engine", "random start": "random"}
+
+
 def base_name(label):
     """A label without what follows a comma, such as how it was started."""
     return label.partition(", ")[0]
+
+
+def start_name(label):
+    """What a label says of the matching that a method begins from."""
+    return STARTS[label.partition(", ")[2]]
+
+
+def begins(method):
+    """What a method is told to begin from, by the key of a cell."""
+    return method.get("fit", {}).get("start", method["params"].get("seeds"))
 
 
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
@@ -69,8 +82,8 @@ def test_every_row_is_built_as_its_name_says(path):
         label = base_name(method.label)
         assert method_home(method.name).partition(":")[2] == CLASSES[label]
         assert PUBLISHED.get(method.name, {}) == SAYS.get(label, {})
-        if label in SAYS and not HAS_PUBLISHED:
-            continue
+        told = {"params": method.params, "fit": method.fit}
+        assert begins(told) == start_name(method.label)
         if config.task == "ucl" and "zero-shot" not in config.settings:
             made = make_namer(method, 0).model
             many_to_one = getattr(made, "relation", None) == "many-to-one"
@@ -90,8 +103,17 @@ def test_every_committed_cell_is_labelled_as_what_it_is(path):
     for record in records.values():
         label, name = base_name(record["label"]), record["key"]["method"]["name"]
         assert method_home(name).partition(":")[2] == CLASSES[label]
-        assert record.get("estimator", CLASSES[label]) == CLASSES[label]
+        assert record["estimator"] == CLASSES[label]
         assert PUBLISHED.get(name, {}) == SAYS.get(label, {})
+        assert begins(record["key"]["method"]) == start_name(record["label"])
+
+
+def test_no_row_without_pairs_begins_from_the_engine_unsaid():
+    for path in CONFIGS:
+        for cell in read_config(path).cells():
+            rival = "seeds" in inspect.signature(get_method(cell.method.name)).parameters
+            if rival and cell.setting != "sup" and row_value(cell.row) == 0:
+                assert start_name(cell.method.label) in ("engine", "random"), (path.stem, cell.row)
 
 
 def twins():

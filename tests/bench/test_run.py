@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from unpaired.bench import provenance
+from unpaired.bench import provenance, reach
 from unpaired.bench import run as module
 from unpaired.bench.cells import append_cell, cells_file, read_cells, read_folder, rewrite_cells
 from unpaired.bench.config import read_config
@@ -57,7 +57,7 @@ def test_every_cell_is_one_line_with_all_that_is_needed(bench, place):
     assert {"fit", "score", "load", "total"} <= set(record["seconds"])
     assert {"python", "numpy", "torch", "unpaired"} <= set(record["versions"])
     assert record["metrics"]["x->y R@1"] > 0.5
-    assert record["digest"] == cell_digest("retrieval", "toy_method:Ridge")
+    assert record["digest"] == cell_digest("retrieval", {"name": "toy_method:Ridge"})
     code = repository_state()
     assert (record["commit"], record["dirty"]) == (code.commit, code.dirty)
     assert lines[0].startswith("data: x (60, 6), y (180, 5)")
@@ -115,8 +115,8 @@ def test_a_method_that_was_changed_makes_its_cells_stale(bench, place):
     bench()
     own = place / "toy_method.py"
     own.write_text(own.read_text().replace("strength=1e-3", "strength=1e-2"))
-    for function in (provenance.source_digest, provenance._tree, provenance._syntax):
-        function.cache_clear()
+    provenance.source_digest.cache_clear()
+    reach.read_module.cache_clear()
     assert bench(redo_stale=True)[0].n_run == 4
 
 

@@ -20,7 +20,7 @@ def cell(label, setting, row, seed, metrics, heading, history=()):
     key = {"task": heading["task"], "data": {"source": "x"}, "options": {}, "method": method,
            "setting": setting, "row": row, "seed": seed}  # fmt: skip
     return {
-        "digest": cell_digest(heading["task"], "cca"),
+        "digest": cell_digest(heading["task"], {"name": "cca"}),
         "key": key,
         "heading": heading,
         "label": label,

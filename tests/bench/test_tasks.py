@@ -87,8 +87,9 @@ def test_retrieval_with_all_pairs_finds_nearly_all(captions, place):
         "test captions": 45,
     }
     assert "precision" not in found.metrics
-    again = run_retrieval(captions, RIDGE, "sup", "100%", 0, {"test_captions": 1})
+    again = run_retrieval(captions, RIDGE, "sup", "100%", 0, {"test_captions": 1, "max_train": 20})
     assert again.sizes["test captions"] == 15
+    assert again.sizes["known images"] == 20
 
 
 def test_retrieval_semi_adds_the_unpaired_rest(captions, place):
@@ -110,6 +111,9 @@ def test_matching_measures_only_what_was_not_told(place, rng):
     assert found.metrics["x->y R@1"] == 1.0
     assert found.metrics["foscttm"] == 0.0
     assert found.sizes == {"x": 50, "y": 50, "pairs": 20, "tested": 30}
+    some = run_matching(data, RIDGE, "sup", "20 pairs", 0, {"max_rows": 30})
+    assert some.sizes == {"x": 30, "y": 30, "pairs": 20, "tested": 10}
+    assert some.metrics["x->y R@1"] == 1.0
     with pytest.raises(InputError, match="leaves 0 rows"):
         run_matching(data, RIDGE, "sup", "100%", 0, {})
     blind = TwoViews(x, rng.normal(size=(50, 6)), truth)  # nothing to find: no better than chance
@@ -138,6 +142,8 @@ def test_piles_of_an_lut_row(classes):
     assert not set(piles.labelled) & set(piles.unlabelled)
     percent = draw_piles(classes, "20-20-60", rng, {"unit": "percent"})
     assert [len(p) for p in (percent.labelled, percent.unlabelled, percent.test)] == [48, 48, 144]
+    fewer = draw_piles(classes, "20-20-60", rng, {"unit": "percent", "max_test": 30})
+    assert [len(p) for p in (fewer.labelled, fewer.unlabelled, fewer.test)] == [48, 48, 30]
     half = draw_piles(classes, "0.02-0.1-0.05", rng, {"scale": 0.5})
     assert len(half.unlabelled) == 50
     for row, options in (("1-0-1", {}), ("ten", {}), ("1-0-1", {"unit": "dozen"})):

@@ -3,6 +3,7 @@ import warnings
 import numpy as np
 import pytest
 import torch
+from scipy.stats import spearmanr
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
@@ -38,14 +39,22 @@ def clusters(rng, n=300, k=5, noise=1.2):
 
 
 def test_all_pairs_the_dependence_rises_and_known_partners_stay(rng):
+    # Over 25 draws: rank correlation with the epoch .90 at least, end above that of lam = 0 by .22
+    # at least, score .85 at least; without the dependence term .79, 0 and .89 at most.
     x, y = two_views(rng, 200)
-    model = PublishedDMAE(**{**SMALL, "n_rounds": 4}, random_state=0).fit(x, y, "aligned")
-    values = [step["dependence_known"] for step in model.history_ if "dependence_known" in step]
-    assert values[-1] > values[0] + 0.3
-    np.testing.assert_array_equal(model.match_.partner, np.arange(200))
-    np.testing.assert_array_equal(model.match_.confidence, 1.0)
-    assert model.match_.converged
-    assert model.score(x, y) > 0.9
+    curves = []
+    for lam in (0.7, 0.0):
+        model = PublishedDMAE(**{**SMALL, "n_rounds": 4, "lam": lam}, random_state=0)
+        model.fit(x, y, "aligned")
+        steps = [step for step in model.history_ if "dependence_known" in step]
+        curves.append([step["dependence_known"] for step in steps])
+        if lam:
+            np.testing.assert_array_equal(model.match_.partner, np.arange(200))
+            np.testing.assert_array_equal(model.match_.confidence, 1.0)
+            assert model.match_.converged
+            assert model.score(x, y) > 0.8
+    assert spearmanr(range(len(curves[0])), curves[0]).statistic > 0.8
+    assert np.mean(curves[0][-5:]) > np.mean(curves[1][-5:]) + 0.1
 
 
 def test_precision_and_recall_of_classes_rise_over_rounds_in_9_of_10_seeds():

@@ -2,6 +2,7 @@
 
 Both sides are shuffled. Known pairs are drawn at random; all measures are over the rows whose pair
 was not told. "semi" fits all rows, "sup" the known pairs only; at 0 pairs "semi" is unsupervised.
+Option ``max_rows = 800`` draws so many rows of x that have a partner, and their partners.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ def run_matching(
 ) -> Outcome:
     """Fit one method and measure how well it finds the pairs it was not told."""
     rng = np.random.default_rng([seed, 7])
+    if "max_rows" in options:
+        data = _some_rows(data, int(options["max_rows"]), np.random.default_rng([seed, 9]))
     has_partner = np.flatnonzero(data.truth >= 0)
     order_x, order_y = rng.permutation(len(data.x)), rng.permutation(len(data.y))
     place_y = np.empty(len(order_y), dtype=np.int64)
@@ -59,3 +62,10 @@ def run_matching(
         shares, history = matching_shares(model, len(x), held, truth)
     sizes = {"x": len(x), "y": len(y), "pairs": n_known, "tested": len(held)}
     return Outcome(type(model).__name__, metrics | shares, sizes, seconds, history)
+
+
+def _some_rows(data: TwoViews, n_rows: int, rng: np.random.Generator) -> TwoViews:
+    """``n_rows`` rows of x that have a partner, and these partners."""
+    kept = rng.permutation(np.flatnonzero(data.truth >= 0))[:n_rows]
+    partners, place = np.unique(data.truth[kept], return_inverse=True)
+    return TwoViews(data.x[kept], data.y[partners], place.astype(np.int64))

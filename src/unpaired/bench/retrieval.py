@@ -4,6 +4,7 @@ A known pair brings all captions of its image, so the image's row occurs in seve
 unpaired text is the mean of the captions of one image. "sup" fits the known pairs only, "semi" adds
 the unpaired rest of both sides; at 0% "semi" is unsupervised. All rows are shuffled before fitting.
 Options: ``disjoint = true`` takes unpaired images and unpaired texts from different halves;
+``max_train = 1500`` draws so many training images, of which the row's share is known;
 ``test_captions = 1`` keeps only the first caption of each test image.
 """
 
@@ -34,6 +35,7 @@ def run_retrieval(
         raise InputError("Task retrieval needs data with splits and captions. Use another source.")
     rng = np.random.default_rng([seed, 5])
     train = rng.permutation(np.flatnonzero(data.split == "train"))
+    train = train[: options.get("max_train", len(train))]
     n_known = amount(row, len(train))
     known, rest = train[:n_known], train[n_known:]
     rest_x, rest_y = (rest, rest) if setting == "semi" else (rest[:0], rest[:0])

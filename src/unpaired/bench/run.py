@@ -85,7 +85,7 @@ def run_bench(
     )
     # The code as it is now, at the start, is what this process and its helpers run to the end.
     code = repository_state()
-    digests = {m.name: cell_digest(config.task, m.name) for m in config.methods}
+    digests = {identity(c.key): cell_digest(c.task, c.key["method"]) for c in todo}
     failures = []
     for done, (cell, record) in enumerate(_results(todo, out, data_root, n_jobs), 1):
         where = f"{cell.setting} {cell.row} {cell.method.label} seed {cell.seed}"
@@ -93,7 +93,7 @@ def run_bench(
             failures.append(f"{where}: {record['error']}")
             tell(f"[{done}/{len(todo)}] {where}: FAILED, {record['error']}")
             continue
-        stamp = {"commit": code.commit, "dirty": code.dirty, "digest": digests[cell.method.name]}
+        stamp = {"commit": code.commit, "dirty": code.dirty, "digest": digests[identity(cell.key)]}
         names = {"heading": config.heading, "label": cell.method.label}
         append_cell(file, {"key": cell.key, **names, **record, **stamp})
         figures = [(n, record["metrics"][n]) for n in config.columns if n in record["metrics"]]

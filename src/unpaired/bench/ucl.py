@@ -121,19 +121,20 @@ def draw_piles(
         raise InputError(f'A row of task ucl must be L-U-T, such as "10-40-10": got "{row}".')
     amounts = [float(part) for part in found.groups()]
     unit, scale = options.get("unit", "thousand"), float(options.get("scale", 1.0))
+    most = options.get("max_test", len(data.x))
     if unit not in UNITS:
         raise InputError(f'options.unit must be "thousand" or "percent": got "{unit}".')
     if unit == "percent":
         order = rng.permutation(len(data.x))
         n_test = round(amounts[2] / 100 * len(order))
-        test, train = order[:n_test], order[n_test:]
+        test, train = order[:n_test][:most], order[n_test:]
         counts = [round(scale * share / 100 * len(order)) for share in amounts[:2]]
     else:
         if data.split is None:
             raise InputError('options.unit "thousand" needs data with a split. Use "percent".')
         train = rng.permutation(np.flatnonzero(data.split == "train"))
         test = np.flatnonzero(data.split == "test")
-        test = test[: min(round(1000 * amounts[2]), options.get("max_test", len(test)))]
+        test = test[: round(1000 * amounts[2])][:most]
         counts = [round(1000 * scale * thousands) for thousands in amounts[:2]]
     if sum(counts) > len(train) + 2 * (unit == "percent"):
         raise InputError(
