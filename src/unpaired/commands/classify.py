@@ -163,6 +163,7 @@ def predict(
     cache: Cache = None,
     out: Annotated[Path, typer.Option("--out", help="File: .csv.")] = Path("labels.csv"),
     quiet: Quiet = False,
+    as_json: Json = False,
 ) -> None:
     """Name new photos by a model that classify wrote: file, name, confidence.
 
@@ -170,7 +171,7 @@ def predict(
     """
     from unpaired._files import check_writable
 
-    console = Console(quiet)
+    console = Console(quiet, as_json)
     if out.suffix.lower() != ".csv":
         raise InputError(f"--out must end in .csv: got {out}. Rename it.")
     check_writable(out.parent, (out.name,), "--out")
@@ -196,6 +197,8 @@ def predict(
         sure = shares.max(1) * fitted.name_certainty_[best]
     write_labels(out, rows.names, fitted.classes_[best], sure)
     console.tell(f"{len(rows.names):,} photos named: {out}")
+    skipped = [list(item) for item in rows.skipped]
+    console.finish({"photos": len(rows.names), "skipped": skipped, "out": str(out)})
 
 
 def read_classes(

@@ -65,7 +65,8 @@ def check(
     """
     from unpaired.datasets.catalogue import check_folder
 
-    findings = check_folder(folder)
+    with Console().progress("Looking"):
+        findings = check_folder(folder)
     for found in findings:
         typer.echo(f"{found.name} in {found.folder}: {'whole' if found.whole else 'NOT WHOLE'}")
         for line in found.lines:
