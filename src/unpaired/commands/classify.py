@@ -248,19 +248,9 @@ def read_photos(
 ) -> Collection:
     """The vectors of a folder of photos, or of a file of vectors."""
     if not source.is_dir():
-        import zipfile
-
         from unpaired.files.pairs import row_names
         from unpaired.files.reading import read_table
 
-        if source.suffix.lower() == ".npz":  # as `unpaired encode` writes it
-            names: list[str] = []
-            if zipfile.is_zipfile(source):
-                with zipfile.ZipFile(source) as archive:
-                    names = archive.namelist()
-            if {"features.npy", "id.npy"} <= set(names):
-                table, ids = read_table(f"{source}:features"), read_table(f"{source}:id").values
-                return Collection(tuple(map(str, ids.ravel())), table.values)
         table = read_table(source)
         for note in table.notes:
             console.note(note)
