@@ -138,7 +138,6 @@ SPOILT[1, 2], SPOILT[2, 0] = np.nan, np.inf
         (VALUES[None], TWO_DIMENSIONS.format("(1, 3, 3)", "")),
         (torch.ones(2, 3, 4), TWO_DIMENSIONS.format("(2, 3, 4)", "")),
         (3.0, TWO_DIMENSIONS.format("()", "")),
-        ("vectors.npy", TWO_DIMENSIONS.format("()", "")),
         (VALUES[:1], TOO_SMALL.format("(1, 3)", ONE_ROW)),
         (VALUES[:0], TOO_SMALL.format("(0, 3)", ONE_ROW)),
         (pd.DataFrame(), TOO_SMALL.format("(0, 0)", ONE_ROW)),
