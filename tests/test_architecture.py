@@ -78,7 +78,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"checking"},
     "report": {"errors", "_files", "types"},
     "files": {"errors", "_files", "types"},
-    "anndata": {"errors", "types", "_random", "_checks", "matching", "files"},
+    "anndata": {"errors", "types", "_random", "_checks", "math", "spaces", "matching", "files"},
     "demo": {"types", "naming", "evaluation", "datasets", "models", "experiment"},
     "bench": {"errors", "_files", "types", "_random", "_checks", "matching", "evaluation"}
     | {"features", "datasets", "registry", "experiment"},

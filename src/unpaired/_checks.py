@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,11 @@ def check_view(value: Any, name: str, *, min_rows: int = 2) -> NDArray[np.float6
     Raises:
         InputError: when the values cannot be used, naming ``name`` and the rule it breaks.
     """
+    if value is None or isinstance(value, str | bytes | os.PathLike):
+        raise InputError(
+            f"{name} must be an array, a tensor or a frame: it is {value!r}. Read a file "
+            "first; the command unpaired match takes files."
+        )
     array = _to_numpy(value, name)
     if array.ndim != 2:
         hint = " Reshape a single column with x[:, None]." if array.ndim == 1 else ""

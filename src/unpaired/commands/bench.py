@@ -46,7 +46,10 @@ def retrieval(
     seeds: Seeds = None,
     redo_stale: Redo = False,
 ) -> None:
-    """Images and captions with some pairs known: recall at 1 and 5, both ways."""
+    """Images and captions with some pairs known: recall at 1 and 5, both ways.
+
+    Example: unpaired bench retrieval --data flickr8k --out results
+    """
     _run("retrieval", config, out, data, jobs, methods, seeds, redo_stale)
 
 
@@ -60,7 +63,10 @@ def ucl(
     seeds: Seeds = None,
     redo_stale: Redo = False,
 ) -> None:
-    """Unsupervised classifier learning: name images with no, some or all labels."""
+    """Unsupervised classifier learning: name images with no, some or all labels.
+
+    Example: unpaired bench ucl --data cifar10 --out results
+    """
     _run("ucl", config, out, data, jobs, methods, seeds, redo_stale)
 
 
@@ -74,7 +80,10 @@ def matching(
     seeds: Seeds = None,
     redo_stale: Redo = False,
 ) -> None:
-    """Two sets of rows that belong together one to one: P@1, FOSCTTM, precision."""
+    """Two sets of rows that belong together one to one: P@1, FOSCTTM, precision.
+
+    Example: unpaired bench matching --config own.toml --data . --out results
+    """
     _run("matching", config, out, data, jobs, methods, seeds, redo_stale)
 
 
@@ -86,7 +95,10 @@ def table(
         Path | None, typer.Option("--out", help="Write to this file instead of the screen.")
     ] = None,
 ) -> None:
-    """Print the tables of finished cells, the paper's figure beside ours."""
+    """Print the tables of finished cells, the paper's figure beside ours.
+
+    Example: unpaired bench table results --format latex --out table.tex
+    """
     from unpaired._files import atomic_writer
     from unpaired.bench.cells import read_folder
     from unpaired.bench.tables import result_tables
@@ -112,7 +124,10 @@ def plot(
     ] = None,
     kind: Annotated[str, typer.Option("--format", help="png, svg or pdf.")] = "png",
 ) -> None:
-    """Draw R@1 or accuracy against the label share, and the matching over iterations."""
+    """Draw R@1 or accuracy against the label share, and the matching over iterations.
+
+    Example: unpaired bench plot results --format svg
+    """
     from unpaired.bench.cells import read_folder
     from unpaired.bench.curves import all_curves
     from unpaired.errors import DataError
