@@ -536,6 +536,9 @@ def test_the_verdict_on_names_stands_first_too():
         assert words in page.text
     assert page.text.index("say what the cats are") < page.text.index("One seed only.")
     assert "right for groups with probability 0.81" in page.text
+    scored = Page(render_report(make_result(replace(make_naming(), verdict=verdict))))
+    assert "Verdict" not in scored.titles()  # what was counted comes before what was guessed
+    assert "right for groups with probability 0.81" in scored.text
 
 
 def test_a_stored_result_gives_the_same_page(tmp_path):

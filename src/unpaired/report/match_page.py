@@ -27,12 +27,14 @@ NAME_MEANINGS = {
 
 
 def verdict_view(result: RunResult) -> dict[str, Any] | None:
-    """What the first block of the page says; None where there is neither match nor verdict."""
+    """What the first block of the page says; None where truth scores the names or nobody judged."""
     match = result.match
     if match is not None:
         return _block(match.verdict, MEANINGS, match.told_verdict, "rows", result.advice)
-    judged = [naming.verdict for naming in result.namings if naming.verdict is not None]
-    return _block(judged[0], NAME_MEANINGS, "", "photos", result.advice) if judged else None
+    judged = [naming.verdict for naming in result.namings if naming.truth is None]
+    if not judged or judged[0] is None:
+        return None
+    return _block(judged[0], NAME_MEANINGS, "", "photos", result.advice)
 
 
 def _block(
