@@ -71,7 +71,7 @@ bench: $(BENCH_DEPS) ## run the benchmarks beside other packages
 docs: $(DOCS_DEPS) ## run the tutorials and build the documentation into site/
 	@$(ONE_THREAD) $(BIN)/python scripts/gallery.py
 	@echo "building the documentation"
-	@$(BIN)/python -m mkdocs build --strict --quiet
+	@$(BIN)/python -m mkdocs build --strict
 	@echo "open site/index.html"
 
 clean: ## remove the virtual environment and everything built
