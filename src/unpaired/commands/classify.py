@@ -345,6 +345,7 @@ def describe(
         labels=model.match_.partner[order],
         confidence=model.confidence_[order],
         history=[dict(step) for step in model.history_],
+        verdict=model.verdict_,
     )
     skipped = [f"Skipped: {name}, {reason}." for name, reason in rows.skipped[:50]]
     return RunResult(
