@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unpaired._checks import check_choice, check_one_to_one, check_pairs, check_view
+from unpaired._checks import (
+    check_choice,
+    check_one_class,
+    check_one_to_one,
+    check_pairs,
+    check_view,
+)
 from unpaired.errors import InputError
 from unpaired.problem.weights import Weights, check_weights
 from unpaired.types import FloatArray, IntArray
@@ -182,24 +188,6 @@ def check_class_sizes(class_sizes: Any, known: IntArray, n_y: int) -> IntArray |
             f"{int(sizes[short[0]])} rows and has more known pairs. Raise it."
         )
     return sizes.astype(np.int64)
-
-
-def check_one_class(known: IntArray) -> IntArray:
-    """Known pairs of many-to-one, without repeats: a row of x has one class.
-
-    Raises:
-        InputError: when a row of x is given two.
-    """
-    pairs = np.unique(known, axis=0)
-    rows, counts = np.unique(pairs[:, 0], return_counts=True)
-    if (counts > 1).any():
-        row = int(rows[counts > 1][0])
-        named = pairs[pairs[:, 0] == row, 1].tolist()
-        raise InputError(
-            "pairs must give each row of x one row of y in many-to-one: row "
-            f"{row} of x has {named}. Keep one of them."
-        )
-    return pairs
 
 
 def check_forbidden(forbidden: Any, known: IntArray, n_x: int, n_y: int) -> IntArray:

@@ -12,10 +12,9 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from unpaired._checks import check_pairs
+from unpaired._checks import check_one_class, check_pairs
 from unpaired.math.sinkhorn import sinkhorn
 from unpaired.plans.assignment import assign, assign_many
-from unpaired.problem.problem import check_one_class
 from unpaired.solvers.quadratic import Solution, check_grams, fix_known, plan_of, uniform_plan
 from unpaired.types import FloatArray, IntArray
 
