@@ -31,7 +31,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "views": {"math"},
     "problem": {"errors", "types", "_checks", "math"},
     "plans": {"errors", "types", "math"},
-    "solvers": {"errors", "types", "math", "plans"},
+    "solvers": {"_checks", "errors", "types", "math", "plans"},
     "trust/false_discovery": {"errors", "plans"},
     "spaces": {"errors", "_files", "_log", "_saving", "types", "_checks", "math", "nets", "views"}
     | {"problem", "plans", "trust/false_discovery"},

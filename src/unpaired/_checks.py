@@ -267,6 +267,24 @@ def check_one_to_one(pairs: IntArray) -> IntArray:
     return pairs
 
 
+def check_one_class(known: IntArray) -> IntArray:
+    """Known pairs of many-to-one, without repeats: a row of x has one class.
+
+    Raises:
+        InputError: when a row of x is given two.
+    """
+    pairs = np.unique(known, axis=0)
+    rows, counts = np.unique(pairs[:, 0], return_counts=True)
+    if (counts > 1).any():
+        row = int(rows[counts > 1][0])
+        named = pairs[pairs[:, 0] == row, 1].tolist()
+        raise InputError(
+            "pairs must give each row of x one row of y in many-to-one: row "
+            f"{row} of x has {named}. Keep one of them."
+        )
+    return pairs
+
+
 def check_number(value: Any, name: str, low: float, *, integer: bool = False) -> None:
     """Accept a finite number of at least ``low``.
 
