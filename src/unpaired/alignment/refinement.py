@@ -148,7 +148,7 @@ def surprise(view: View, pairs: Pairs, rotation: Tensor, rng: np.random.Generato
     judged, rounds = free.draw(REFINEMENT.n_judged, rng), REFINEMENT.n_judged_rounds
     own = climb(view, judged, rotation, rng, rounds)
     ends: list[float] = []
-    for _ in range(2 * REFINEMENT.n_flips):
+    for _ in track(range(2 * REFINEMENT.n_flips), "Comparing with starts of random signs"):
         signs = torch.as_tensor(1 - 2 * rng.integers(2, size=(len(rotation), 1)))
         other = climb(view, judged, signs.to(rotation) * rotation, rng, rounds)
         if overlap_of([own, other]) < REFINEMENT.came_back:
