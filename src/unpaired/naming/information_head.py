@@ -15,7 +15,6 @@ Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
 
 N_STARTS = 6
-"""Groupings to begin with, of which the best is kept."""
 N_STEPS = 250
 BATCH = 1024
 LEARNING_RATE = 0.02
@@ -64,12 +63,7 @@ def mutual_information(probabilities: Floats, neighbours: Ints) -> float:
 
 
 def find_head(
-    space: SmoothSpace,
-    size: int,
-    rng: np.random.Generator,
-    *,
-    n_rounds: int = 5,
-    n_starts: int = N_STARTS,
+    space: SmoothSpace, size: int, rng: np.random.Generator, *, n_rounds: int = 5
 ) -> Head:
     """Return the head, out of several k-means starts, whose classes neighbours share the most.
 
@@ -77,7 +71,7 @@ def find_head(
     and when classes are of like size; it needs no label, and tells good starts from bad ones.
     """
     rows = _with_ones(space.wide)
-    starts = [cluster(space.smoothed, size, rng, n_init=2).index for _ in range(n_starts)]
+    starts = [cluster(space.smoothed, size, rng, n_init=2).index for _ in range(N_STARTS)]
     heads = np.stack([_regress(rows, index, size) for index in starts])
     heads = train_heads(rows, space.neighbours, heads, rng)
     reached = [_information(rows, head, space.neighbours) for head in heads]
