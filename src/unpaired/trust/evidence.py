@@ -82,11 +82,16 @@ def repeated_partners(
 
 
 def effective_rank(rows: FloatArray) -> float:
-    """The number of directions that equal variances would fill: (sum v)^2 / sum v^2."""
+    """The number of directions that equal spreads would fill: (sum v)^2 / sum v^2.
+
+    Of half-whitened rows, as they are matched: v is the spread in each direction, not its square.
+    By variances alone, brightness would leave patches of photos a single direction.
+    """
     centred = np.asarray(rows, dtype=np.float64)[:MOST_HALF]
     centred = centred - centred.mean(axis=0)
     gram = centred @ centred.T if len(centred) < centred.shape[1] else centred.T @ centred
-    return float(np.trace(gram) ** 2 / max(float(np.square(gram).sum()), 1e-300))
+    variances = np.maximum(np.linalg.eigvalsh(gram), 0.0)
+    return float(np.sqrt(variances).sum() ** 2 / max(float(variances.sum()), 1e-300))
 
 
 def shape_of(problem: Problem) -> Shape:

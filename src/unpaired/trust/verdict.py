@@ -36,6 +36,9 @@ LEAST_ROWS, MOST_ROWS = 50, 500
 """More rows than these, on the smaller side, count no further: the calibration saw no more."""
 NINETY = 1.645
 """Standard deviations on each side of an interval that holds nine of ten."""
+STRANGERS = 8.5
+"""Standard deviations beyond strangers from which on a refined map is relied on. Their spread is
+estimated from five: noise has reached 6.7, a map that was right for groups only 7.1."""
 NO_SURPRISE = 3.0
 """Standard deviations that noise and unrelated data have reached."""
 LEAST_RANK = 1.5
@@ -86,8 +89,9 @@ def repeats_itself(solution: Solution) -> bool:
     evidence = solution.evidence
     if evidence.held_out:
         return len(evidence.held_out) >= ENOUGH and _named(evidence) >= NAMED
-    evident = solution.evident and evidence.repeated >= REPEATED
-    return evident or solution.kind == "refined"
+    if solution.evident:
+        return evidence.repeated >= REPEATED
+    return solution.kind == "refined" and evidence.surprise >= STRANGERS
 
 
 def features(evidence: Evidence, shape: Shape) -> dict[str, float]:
