@@ -28,8 +28,8 @@ LEAST_HELD = 4
 """Known pairs that must have been held out for their ranks to count."""
 SPREAD = 0.2
 """Least standard deviation of the ranks of held-out pairs that is believed."""
-WEIGHT = 1.0
-"""Rows that are wrong, counted beside those that were held out."""
+WEIGHT = 0.5
+"""Rows that are wrong, counted beside those that were held out (Jeffreys)."""
 PRIOR = 0.3, 0.2
 """Mean and standard deviation of FOSCTTM before anything is seen."""
 LEAST_ROWS, MOST_ROWS = 50, 500
@@ -136,15 +136,16 @@ def with_held_out(ranks: Sequence[float]) -> tuple[float, float]:
 def claims(solution: Solution, verdict: Verdict, calibration: Calibration = CALIBRATION) -> Claim:
     """How confidence of rows becomes a probability, given the verdict on the whole.
 
-    Known pairs that were held out tell how many of the shares come true; a few of them count beside
-    WEIGHT rows of which nothing does.
+    Known pairs that were held out tell how many of the shares come true, more or fewer than they
+    claim; they count beside WEIGHT rows of which nothing does.
     """
     evidence = solution.evidence
     measured = [pair for pair in evidence.held_out if np.isfinite(pair.share)]
     if measured:
         claimed = sum(pair.share for pair in measured)
         factor = sum(pair.right for pair in measured) / (claimed + WEIGHT)
-        return lambda share: np.minimum(factor, 1.0) * share
+        most = (len(measured) + WEIGHT) / (len(measured) + 2 * WEIGHT)
+        return lambda share: np.minimum(factor * share, most)
     if evidence.held_out:
         return lambda share: share  # their temperature was chosen by held-out pairs
     if verdict.level == "reliable":
