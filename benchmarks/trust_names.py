@@ -218,7 +218,6 @@ def measure(run: Run) -> dict[str, object]:
         "labels": run.n_labels,
         "agreement": evidence.agreement,
         "gap": evidence.gap,
-        "repeated": evidence.repeated,
         "held_out": json.dumps(held),
         "rank": rank,
         "right": 1.0 / size if run.noise else float(right.mean()),
@@ -275,8 +274,7 @@ class Case:
 def case_of(row: dict[str, str]) -> Case:
     """A line of the file of results."""
     held = tuple(HeldPair(r, s, bool(t)) for r, s, t in json.loads(row["held_out"]))
-    names = "agreement", "gap", "repeated"
-    evidence = Evidence({}, **{name: float(row[name]) for name in names}, held_out=held)
+    evidence = Evidence({}, float(row["agreement"]), float(row["gap"]), held_out=held)
     numbers = (float(row[name]) for name in ("rank", "right", "share"))
     counts = (int(row[name]) for name in ("n", "classes", "labels"))
     return Case(evidence, *counts, row["source"], row["noise"], *numbers)

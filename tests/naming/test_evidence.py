@@ -12,7 +12,6 @@ from unpaired.naming.evidence import (
     gap_above_turned,
     held_out_labels,
     naming_evidence,
-    repeated_names,
 )
 from unpaired.naming.names import group_means, name_classes
 
@@ -39,26 +38,19 @@ def measures(rows, vectors, named):
     return (
         agreement_of_kernels(means, [vectors], named.groups, rng),
         gap_above_turned(means, [vectors], rng),
-        repeated_names(rows, [vectors], rng),
     )
 
 
 def test_one_geometry_is_told_from_two(blobs, named):
     rows, vectors, truth = blobs
     assert (named.labels == truth).all()
-    agreement, gap, repeated = measures(rows, vectors, named)
+    agreement, gap = measures(rows, vectors, named)
     assert agreement > 0.9
     assert gap > 0.5
-    assert repeated > 0.9
     drawn = np.random.default_rng(3).standard_normal(vectors.shape)
-    agreement, gap, repeated = measures(rows, drawn, named)
+    agreement, gap = measures(rows, drawn, named)
     assert agreement < 0.9
     assert gap < 0.3
-
-
-def test_halves_too_small_to_be_grouped_tell_nothing(blobs):
-    rows, vectors, _ = blobs
-    assert np.isnan(repeated_names(rows[:20], [vectors], np.random.default_rng(0)))
 
 
 def test_labels_are_held_out_of_the_names_they_judge(blobs, named):
@@ -86,7 +78,7 @@ def test_labels_take_the_place_of_geometry(blobs, named):
     few = np.where(np.arange(360) < 3, truth, -1)
     found = naming_evidence(rows, [vectors], named, np.random.default_rng(6), labels=few)
     assert found.held_out == ()
-    assert np.isfinite([found.agreement, found.gap, found.repeated]).all()
+    assert np.isfinite([found.agreement, found.gap]).all()
     some = np.where(np.arange(360) < 12, truth, -1)
     found = naming_evidence(rows, [vectors], named, np.random.default_rng(6), labels=some)
     assert len(found.held_out) == 12

@@ -17,14 +17,14 @@ from unpaired.trust.names import (
 
 REGIME = Regime(
     intercept=-3.0,
-    weights={"gap": 1.0, "agreement and repeated": 2.0, "all three": 4.0},
+    weights={"agreement": 1.0, "gap": 2.0, "agreement and gap": 4.0},
     knots=(-3.0, 3.0),
     rank=(0.5, 0.1),
     low=(0.3, 0.0),
     high=(0.6, 0.3),
     row=0.5,
 )
-GOOD = Evidence({}, agreement=1.0, gap=1.0, repeated=1.0)
+GOOD = Evidence({}, agreement=1.0, gap=1.0)
 
 
 def held(n_right, n_wrong, share=0.9):
@@ -33,8 +33,8 @@ def held(n_right, n_wrong, share=0.9):
 
 
 def test_more_evidence_never_lowers_the_odds():
-    for name in ("agreement", "gap", "repeated"):
-        values = {"agreement": 0.5, "gap": 0.5, "repeated": 0.5}
+    for name in ("agreement", "gap"):
+        values = {"agreement": 0.5, "gap": 0.5}
         chances = [
             judge_names(Evidence({}, **{**values, name: v}), 1000, 10, REGIME).probability
             for v in (float("nan"), 0.0, 0.3, 0.9)
@@ -89,11 +89,9 @@ def test_certainty_follows_labels_then_the_verdict_then_chance():
 
 
 def test_reasons_are_told_in_words():
-    poor = judge_names(Evidence({}, 0.3, 0.02, repeated=0.1), 1000, 10, REGIME).reasons
+    poor = judge_names(Evidence({}, 0.3, 0.02), 1000, 10, REGIME).reasons
     told = "; ".join(poor)
-    for words in ("agree on 10% of names", "descriptions", "hardly better than class vectors"):
+    for words in ("descriptions of the classes disagree", "hardly better than class vectors"):
         assert words in told
-    assert judge_names(GOOD, 1000, 10, REGIME).reasons == (
-        "two halves of the rows agree on 100% of names",
-    )
+    assert judge_names(GOOD, 1000, 10, REGIME).reasons == ()
     assert set(name_features(GOOD)) == set(REGIME.weights)

@@ -40,25 +40,25 @@ class Calibration:
 CALIBRATION = Calibration(
     made="2026-11-18, python -m benchmarks.trust fit, 495 runs",
     alone=Regime(
-        intercept=-6.5421,
-        weights={"agreement": 1.0789, "gap": 0.7749, "agreement and gap": 0.7712, "rows": 0.2007},
-        knots=(-5.2227, -3.6141, -3.0665, -2.6768, -1.5308, 0.8236),
-        rank=(0.5084, 0.4841, 0.4350, 0.4301, 0.2569, 0.1763),
-        low=(0.3966, 0.3037, 0.2368, 0.2129, 0.0946, 0.0739),
-        high=(0.5418, 0.5365, 0.5291, 0.5251, 0.5251, 0.5000),
-        row=0.2590,
+        intercept=-6.2170,
+        weights={"agreement": 1.0336, "gap": 1.0139, "agreement and gap": 0.9348, "rows": 0.2351},
+        knots=(-5.0344, -3.5178, -3.0211, -2.6318, -1.5091, 0.5042),
+        rank=(0.5100, 0.4810, 0.4379, 0.4072, 0.2432, 0.1763),
+        low=(0.3548, 0.2656, 0.2355, 0.1621, 0.0884, 0.0739),
+        high=(0.5425, 0.5413, 0.5337, 0.5337, 0.5337, 0.5337),
+        row=0.2413,
     ),
     repeated=(18, 18),
     repeated_rank=(0.0001, 0.0000, 0.0500),
 )
 
 NAMES = Regime(
-    intercept=-3.0,
-    weights={"gap": 1.0, "agreement and repeated": 1.0, "all three": 1.0},
-    knots=(-3.0, 0.0),
-    rank=(0.45, 0.3),
-    low=(0.1, 0.05),
-    high=(0.6, 0.5),
-    row=0.5,
+    intercept=-3.6183,
+    weights={"agreement": 1.4391, "gap": 1.5463, "agreement and gap": 1.6757},
+    knots=(-3.1407, -2.7151, -2.1995, -1.7470, -1.1868, -0.0302),
+    rank=(0.5000, 0.4838, 0.4443, 0.4225, 0.3240, 0.0545),
+    low=(0.2301, 0.2259, 0.2184, 0.1677, 0.0271, 0.0222),
+    high=(0.6205, 0.6205, 0.5390, 0.5390, 0.5390, 0.5390),
+    row=1.0000,
 )
-"""Of names of groups without labels; python -m benchmarks.trust_names fit."""
+"""Of names of groups without labels; 2026-11-18, python -m benchmarks.trust_names fit, 163 runs."""

@@ -82,16 +82,18 @@ def repeated_partners(
 
 
 def effective_rank(rows: FloatArray) -> float:
-    """The number of directions that equal spreads would fill: (sum v)^2 / sum v^2.
+    """The number of directions that equal variances v would fill.
 
-    Of half-whitened rows, as they are matched: v is the spread in each direction, not its square.
-    By variances alone, brightness would leave patches of photos a single direction.
+    The geometric mean of (sum v)^2 / sum v^2, of the rows as they are, and (sum s)^2 / sum s^2 with
+    s the root of v, of half-whitened rows, as they are matched. By the first alone brightness would
+    leave patches of photos a single direction; by the second alone noise would count as much.
     """
     centred = np.asarray(rows, dtype=np.float64)[:MOST_HALF]
     centred = centred - centred.mean(axis=0)
     gram = centred @ centred.T if len(centred) < centred.shape[1] else centred.T @ centred
     variances = np.maximum(np.linalg.eigvalsh(gram), 0.0)
-    return float(np.sqrt(variances).sum() ** 2 / max(float(variances.sum()), 1e-300))
+    total, squared = float(variances.sum()), float(np.square(variances).sum())
+    return float(np.sqrt(variances).sum() * np.sqrt(total / max(squared, 1e-300)))
 
 
 def shape_of(problem: Problem) -> Shape:

@@ -61,7 +61,8 @@ def judge(solution: Solution, shape: Shape, calibration: Calibration = CALIBRATI
         expected, low, high = calibration.repeated_rank
     else:
         regime = calibration.alone
-        score = log_odds(evidence, shape, regime)
+        # Beyond what the calibration saw, more of the same proves no more.
+        score = min(log_odds(evidence, shape, regime), regime.knots[-1])
         probability = float(expit(score))
         expected, low, high = (
             float(np.interp(score, regime.knots, values))
