@@ -24,7 +24,7 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 
 from benchmarks.problems import DATA, _read
-from benchmarks.trust_fit import PENALTY, calibration_error, fit_ranks, monotone_logistic
+from benchmarks.trust_fit import calibration_error, fit_ranks, monotone_logistic
 from benchmarks.trust_hold_out import PACKAGES, _bent, _halves, _in_time, _pbmc
 from unpaired.naming.evidence import naming_evidence
 from unpaired.naming.names import name_classes
@@ -37,6 +37,8 @@ from unpaired.trust.verdict import GOOD
 from unpaired.types import Verdict
 
 RESULTS = Path(__file__).parent / "results" / "trust-names.csv"
+PENALTY = 0.01
+"""Of squared weights, per run; half of that for matches, whose features are larger."""
 Array = np.ndarray
 Task = tuple[Array, Array, list[Array]]
 """Rows, their classes, and descriptions of the classes."""
