@@ -45,7 +45,7 @@ def test_more_evidence_never_lowers_the_odds():
 def test_geometry_alone_is_never_relied_on():
     verdict = judge_names(GOOD, 1000, 10, REGIME)
     assert verdict.level == "coarse"
-    assert verdict.probability == pytest.approx(1 / (1 + np.exp(-4.0)))
+    assert verdict.probability == pytest.approx(1 / (1 + np.exp(-3.0)))  # the last knot, not 4
     assert verdict.expected_rank == pytest.approx(0.1)
     assert verdict.interval == (0.0, 0.3)
 

@@ -98,12 +98,24 @@ def test_shares_whose_temperature_pairs_chose_stay_as_they_are():
 
 
 def test_halves_that_repeat_a_soft_answer_prove_nothing():
-    found = replace(NOTHING, repeated=0.9)
+    found = replace(NOTHING, repeated=0.9, confirmed=0.9)
     assert judge(solution(found), replace(SHAPE, rank=1.1)).level == "unreliable"
     assert judge(solution(replace(found, confirmed=0.95)), SHAPE).level == "unreliable"
     for surprise, level in ((STRANGERS, "reliable"), (STRANGERS - 0.1, "unreliable")):
         refined = solution(replace(found, surprise=surprise), "refined")
         assert judge(refined, SHAPE).level == level
+
+
+def test_a_refined_map_whose_partners_are_not_found_again_is_right_for_groups():
+    found = replace(NOTHING, surprise=50.0, confirmed=0.17)
+    verdict = judge(solution(found, "refined"), SHAPE)
+    assert verdict.level == "coarse"
+    assert verdict.trusted
+    assert verdict.interval == (0.0, 0.2)
+    share = claims(solution(found, "refined"), verdict)(np.array([0.8]))
+    assert share == pytest.approx(0.17 * 0.8 * verdict.probability)
+    again = judge(solution(replace(found, confirmed=0.25), "refined"), SHAPE)
+    assert again.level == "reliable"
 
 
 def test_held_out_pairs_weigh_by_their_number():

@@ -58,7 +58,8 @@ def judge(solution: Solution, shape: Shape, calibration: Calibration = CALIBRATI
     elif relied:
         right, total = calibration.repeated
         probability = (right + 0.5) / (total + 1.0)  # Jeffreys
-        expected, low, high = calibration.repeated_rank
+        known = calibration.repeated_rank if names_partners(solution) else (GOOD / 2, 0.0, GOOD)
+        expected, low, high = known
     else:
         regime = calibration.alone
         # Beyond what the calibration saw, more of the same proves no more.
@@ -69,7 +70,8 @@ def judge(solution: Solution, shape: Shape, calibration: Calibration = CALIBRATI
             for values in (regime.rank, regime.low, regime.high)
         )
     level = "coarse" if probability >= COARSE else "unreliable"
-    level = "reliable" if relied and probability >= COARSE else level
+    if relied and probability >= COARSE and names_partners(solution):
+        level = "reliable"
     bounds = float(np.clip(low, 0.0, 1.0)), float(np.clip(high, 0.0, 1.0))
     return Verdict(
         level,
@@ -93,6 +95,14 @@ def repeats_itself(solution: Solution) -> bool:
     if solution.evident:
         return evidence.repeated >= REPEATED
     return solution.kind == "refined" and evidence.surprise >= STRANGERS
+
+
+def names_partners(solution: Solution) -> bool:
+    """Whether a solution that repeats itself does so for single partners, not for the map alone.
+
+    A refined map can be right as a whole, and too coarse for partners to be found without it.
+    """
+    return solution.kind != "refined" or not solution.evidence.confirmed < REPEATED
 
 
 def features(evidence: Evidence, shape: Shape) -> dict[str, float]:
@@ -149,7 +159,7 @@ def claims(solution: Solution, verdict: Verdict, calibration: Calibration = CALI
         return lambda share: np.minimum(factor * share, most)
     if evidence.held_out:
         return lambda share: share  # their temperature was chosen by held-out pairs
-    if verdict.level == "reliable":
+    if verdict.level != "unreliable" and repeats_itself(solution):
         # Two fits name the same partner where both are right: each is so often.
         found = evidence.repeated**0.5 if solution.evident else evidence.confirmed
         return lambda share: verdict.probability * found * share
