@@ -106,14 +106,9 @@ def test_halves_that_repeat_a_soft_answer_prove_nothing():
         assert judge(refined, SHAPE).level == level
 
 
-def test_a_refined_map_whose_partners_are_not_found_again_is_right_for_groups():
+def test_a_refined_map_whose_partners_are_not_found_again_is_not_relied_on():
     found = replace(NOTHING, surprise=50.0, confirmed=0.17)
-    verdict = judge(solution(found, "refined"), SHAPE)
-    assert verdict.level == "coarse"
-    assert verdict.trusted
-    assert verdict.interval == (0.0, 0.2)
-    share = claims(solution(found, "refined"), verdict)(np.array([0.8]))
-    assert share == pytest.approx(0.17 * 0.8 * verdict.probability)
+    assert not judge(solution(found, "refined"), SHAPE).trusted
     again = judge(solution(replace(found, confirmed=0.25), "refined"), SHAPE)
     assert again.level == "reliable"
 

@@ -58,8 +58,7 @@ def judge(solution: Solution, shape: Shape, calibration: Calibration = CALIBRATI
     elif relied:
         right, total = calibration.repeated
         probability = (right + 0.5) / (total + 1.0)  # Jeffreys
-        known = calibration.repeated_rank if names_partners(solution) else (GOOD / 2, 0.0, GOOD)
-        expected, low, high = known
+        expected, low, high = calibration.repeated_rank
     else:
         regime = calibration.alone
         # Beyond what the calibration saw, more of the same proves no more.
@@ -70,8 +69,7 @@ def judge(solution: Solution, shape: Shape, calibration: Calibration = CALIBRATI
             for values in (regime.rank, regime.low, regime.high)
         )
     level = "coarse" if probability >= COARSE else "unreliable"
-    if relied and probability >= COARSE and names_partners(solution):
-        level = "reliable"
+    level = "reliable" if relied and probability >= COARSE else level
     bounds = float(np.clip(low, 0.0, 1.0)), float(np.clip(high, 0.0, 1.0))
     return Verdict(
         level,
@@ -86,7 +84,8 @@ def repeats_itself(solution: Solution) -> bool:
     """Whether single partners, or the map as a whole, are found again by blind fits.
 
     Fits on halves of the rows tell where partners are evident; on the soft path they would repeat a
-    wrong answer in few directions, and refinement has to end closer than strangers do. Held-out
+    wrong answer in few directions, and refinement has to end closer than strangers do and to find
+    partners again without the rows themselves (noise did the first, at 8.9). Held-out
     known pairs tell by how many of them were named.
     """
     evidence = solution.evidence
@@ -94,15 +93,8 @@ def repeats_itself(solution: Solution) -> bool:
         return len(evidence.held_out) >= ENOUGH and _named(evidence) >= NAMED
     if solution.evident:
         return evidence.repeated >= REPEATED
-    return solution.kind == "refined" and evidence.surprise >= STRANGERS
-
-
-def names_partners(solution: Solution) -> bool:
-    """Whether a solution that repeats itself does so for single partners, not for the map alone.
-
-    A refined map can be right as a whole, and too coarse for partners to be found without it.
-    """
-    return solution.kind != "refined" or not solution.evidence.confirmed < REPEATED
+    beyond = solution.kind == "refined" and evidence.surprise >= STRANGERS
+    return beyond and evidence.confirmed >= REPEATED
 
 
 def features(evidence: Evidence, shape: Shape) -> dict[str, float]:
@@ -159,7 +151,7 @@ def claims(solution: Solution, verdict: Verdict, calibration: Calibration = CALI
         return lambda share: np.minimum(factor * share, most)
     if evidence.held_out:
         return lambda share: share  # their temperature was chosen by held-out pairs
-    if verdict.level != "unreliable" and repeats_itself(solution):
+    if verdict.level == "reliable":
         # Two fits name the same partner where both are right: each is so often.
         found = evidence.repeated**0.5 if solution.evident else evidence.confirmed
         return lambda share: verdict.probability * found * share
