@@ -41,8 +41,8 @@ STRANGERS = 8.5
 estimated from five: noise has reached 6.7, a map that was right for groups only 7.1."""
 NO_SURPRISE = 3.0
 """Standard deviations that noise and unrelated data have reached."""
-LEAST_RANK = 1.5
-"""In one direction two samples of anything can be put in the same order, again and again."""
+LEAST_RANK = 3.0
+"""In fewer directions the nearest rows of two unrelated samples are named again and again."""
 FEW_ROWS = 100
 MANY_REPEATS = 0.05
 
@@ -188,6 +188,6 @@ def reasons_for(solution: Solution, shape: Shape) -> tuple[str, ...]:
         found.append(f"few rows ({shape.n})")
     if shape.repeats > MANY_REPEATS:
         found.append(f"many repeated rows ({shape.repeats:.0%})")
-    if shape.rank < 3.0:
+    if shape.rank < LEAST_RANK:
         found.append("few directions: many matchings look alike")
     return tuple(found)
