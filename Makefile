@@ -20,7 +20,7 @@ DOCS_DEPS := .venv/.installed-docs
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-fast mutants check format bench docs clean
+.PHONY: help demo test test-fast mutants browser check format bench docs clean
 
 help: ## list these targets
 	@echo "usage: make <target>"
@@ -41,6 +41,15 @@ test-fast: $(DEV) ## run the quick tests of the trunk, under a minute
 mutants: $(DEV) ## sabotage the code, one small change at a time, and list what no test notices
 	@$(ONE_THREAD) $(BIN)/python scripts/mutants.py
 
+browser: ## install Chromium for the tests of the page, where this is Debian and you are root
+	@if command -v chromium >/dev/null && command -v chromedriver >/dev/null; then :; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		echo "set-up: installing Chromium"; apt-get update -qq && \
+		DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+			chromium chromium-driver fonts-dejavu-core >/dev/null || \
+		echo "Chromium could not be installed: the tests of the page will be skipped"; \
+	else echo "there is no chromium and chromedriver: the tests of the page will be skipped"; fi
+
 check: $(DEV) ## lint, check the formatting and the types; changes nothing
 	@echo "ruff check"
 	@$(BIN)/ruff check .
@@ -59,7 +68,8 @@ bench: $(BENCH_DEPS) ## run the benchmarks beside other packages
 		echo "benchmark: $$name"; $(ONE_THREAD) $(BIN)/python -m benchmarks.$$name $(BENCH_FLAGS); \
 	done
 
-docs: $(DOCS_DEPS) ## build the documentation into site/
+docs: $(DOCS_DEPS) ## run the tutorials and build the documentation into site/
+	@$(ONE_THREAD) $(BIN)/python scripts/gallery.py
 	@echo "building the documentation"
 	@$(BIN)/python -m mkdocs build --strict --quiet
 	@echo "open site/index.html"

@@ -11,13 +11,13 @@ from __future__ import annotations
 import argparse
 
 import numpy as np
-import torch
 
 from benchmarks import problems
+from unpaired.baselines.closed_form import cca_fit
+from unpaired.baselines.inputs import pair_moments
 from unpaired.bench.tables import mean_and_spread
 from unpaired.evaluation.hubness import csls_scores
 from unpaired.evaluation.retrieval import foscttm
-from unpaired.math.eigen import canonical_maps
 from unpaired.naming.smooth_space import unit_rows
 
 
@@ -26,18 +26,13 @@ def maps(x, y) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     left, _, right = np.linalg.svd(x.T @ y, full_matrices=False)
     found = {"orthogonal": (left, right.T)}
     gram = x @ x.T
+    in_order = np.column_stack([np.arange(len(x))] * 2)
     for ridge in (0.1, 1.0):
         dual = np.linalg.solve(gram + ridge * np.trace(gram) / len(x) * np.eye(len(x)), y)
         found[f"ridge {ridge}"] = (x.T @ dual, np.eye(y.shape[1]))
     for ridge in (0.1, 1.0, 10.0):
-        cca = canonical_maps(
-            torch.as_tensor(x),
-            torch.as_tensor(y),
-            ridge_x=ridge,
-            ridge_y=ridge,
-            n_components=len(x),
-        )
-        found[f"CCA, ridge {ridge}"] = (cca.map_x.numpy(), cca.map_y.numpy())
+        cca = cca_fit(len(x), 0.5)(pair_moments(x, y, in_order), ridge, ridge)
+        found[f"CCA, ridge {ridge}"] = (cca.map_x, cca.map_y)
     return found
 
 

@@ -28,6 +28,8 @@ from torch.nn.functional import cross_entropy, normalize
 import unpaired
 from benchmarks import problems
 from unpaired._random import derive_seed
+from unpaired.baselines.closed_form import cca_fit
+from unpaired.baselines.inputs import pair_moments
 from unpaired.bench.outcome import read_outs
 from unpaired.bench.tables import mean_and_spread
 from unpaired.evaluation.hubness import csls_scores
@@ -35,7 +37,6 @@ from unpaired.evaluation.retrieval import foscttm
 from unpaired.learning.learner import LearnerConfig
 from unpaired.learning.towers import TowerConfig, train_towers
 from unpaired.matching import align
-from unpaired.math.eigen import canonical_maps
 from unpaired.naming.smooth_space import unit_rows
 from unpaired.nets.residual import ResidualTower
 
@@ -48,15 +49,9 @@ def cca_scores(x, y, pairs, test_x, test_y, *, ridge_x, ridge_y) -> np.ndarray:
     """Cosines after regularised CCA (power 1/2) of centred unit rows."""
     mean_x, mean_y = x.mean(0), y.mean(0)
     left, right = unit_rows(x - mean_x), unit_rows(y - mean_y)
-    maps = canonical_maps(
-        torch.as_tensor(left[pairs[:, 0]]),
-        torch.as_tensor(right[pairs[:, 1]]),
-        ridge_x=ridge_x,
-        ridge_y=ridge_y,
-        n_components=256,
-    )
-    embed_x = unit_rows(unit_rows(test_x - mean_x) @ maps.map_x.numpy())
-    embed_y = unit_rows(unit_rows(test_y - mean_y) @ maps.map_y.numpy())
+    maps = cca_fit(256, 0.5)(pair_moments(left, right, pairs), ridge_x, ridge_y)
+    embed_x = unit_rows(unit_rows(test_x - mean_x) @ maps.map_x)
+    embed_y = unit_rows(unit_rows(test_y - mean_y) @ maps.map_y)
     return embed_x @ embed_y.T
 
 

@@ -2,7 +2,9 @@
 
 ``python -m benchmarks.trust collect`` appends one line per run to the file of results (runs that
 are there are not run again); ``fit`` prints the coefficients for ``trust/calibration.py``;
-``judge`` prints how good the verdict is, leaving one source out at a time.
+``judge`` prints how good the verdict is, leaving one source out at a time. With ``--runs hold-out``
+``collect`` runs the sources of ``trust_hold_out.py``, and ``judge`` prints how good the verdict of
+``trust/calibration.py`` is on them; nothing is fitted to these.
 """
 
 from __future__ import annotations
@@ -17,15 +19,17 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.trust_fit import case_of, fit, leave_sources_out, report
-from benchmarks.trust_runs import Run, draw, runs
+from benchmarks.trust_fit import as_it_is, case_of, fit, leave_sources_out, report
+from benchmarks.trust_runs import Run, draw, hold_out_runs, runs
 from unpaired.evaluation.retrieval import foscttm
 from unpaired.matching import solve
 from unpaired.problem.problem import check_problem
 from unpaired.spaces.readout import read_match
 from unpaired.trust.evidence import shape_of
 
-RESULTS = Path(__file__).parent / "results" / "trust.csv"
+RESULTS = Path(__file__).parent / "results"
+FILES = {"calibration": RESULTS / "trust.csv", "hold-out": RESULTS / "trust-hold-out.csv"}
+RUNS = {"calibration": runs, "hold-out": hold_out_runs}
 N_BINS = 20
 """Bins of the shares from which confidence is made."""
 
@@ -70,33 +74,34 @@ def measure(run: Run) -> dict[str, object]:
     }
 
 
-def collect(minutes: float, part: tuple[int, int]) -> None:
+def collect(which: str, minutes: float, part: tuple[int, int]) -> None:
     """Run what has not been run, one line each, until the time is over.
 
     ``part`` (i, k) takes every k-th run from the i-th on, so that several processes share the work.
     """
-    done = {row["key"] for row in read()}
+    file = FILES[which]
+    done = {row["key"] for row in read(file)}
     end = time.monotonic() + 60 * minutes
-    RESULTS.parent.mkdir(exist_ok=True)
-    for run in runs()[part[0] :: part[1]]:
+    RESULTS.mkdir(exist_ok=True)
+    for run in RUNS[which]()[part[0] :: part[1]]:
         if run.key in done:
             continue
         if time.monotonic() > end:
             break
         row = measure(run)
-        new = not RESULTS.exists()
-        with RESULTS.open("a", newline="", encoding="utf-8") as handle:
+        new = not file.exists()
+        with file.open("a", newline="", encoding="utf-8") as handle:
             writer = csv.DictWriter(handle, list(row))
             if new:
                 writer.writeheader()
             writer.writerow(row)
 
 
-def read() -> list[dict[str, str]]:
+def read(file: Path) -> list[dict[str, str]]:
     """The runs that were collected."""
-    if not RESULTS.exists():
+    if not file.exists():
         return []
-    with RESULTS.open(newline="", encoding="utf-8") as handle:
+    with file.open(newline="", encoding="utf-8") as handle:
         return list(csv.DictReader(handle))
 
 
@@ -104,18 +109,20 @@ def main() -> None:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("task", choices=["collect", "fit", "judge"])
+    parser.add_argument("--runs", choices=list(FILES), default="calibration")
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--part", type=int, nargs=2, default=(0, 1), metavar=("I", "K"))
     options = parser.parse_args()
     if options.task == "collect":
-        collect(options.minutes, tuple(options.part))
+        collect(options.runs, options.minutes, tuple(options.part))
         return
-    cases = [case_of(row) for row in read()]
+    cases = [case_of(row) for row in read(FILES[options.runs])]
     if options.task == "fit":
         made = f"{date.today()}, python -m benchmarks.trust fit, {len(cases)} runs"
         print(fit(cases, made))
         return
-    for name, figure in report(leave_sources_out(cases)):
+    judged = leave_sources_out(cases) if options.runs == "calibration" else as_it_is(cases)
+    for name, figure in report(judged):
         print(f"| {name} | {figure} |")
 
 

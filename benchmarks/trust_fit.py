@@ -50,6 +50,10 @@ class Case:
         return self.foscttm < GOOD
 
 
+Judged = tuple[Case, Verdict, np.ndarray]
+"""A run, the verdict on it, and the confidence of the rows in each of its bins."""
+
+
 def case_of(row: dict[str, str]) -> Case:
     """A line of the file of results."""
     names = "agreement", "gap", "confirmed", "surprise", "repeated"
@@ -102,23 +106,30 @@ def fit_regime(cases: Sequence[Case], names: Sequence[str]) -> Regime:
     beta = monotone_logistic(values, good, PENALTY, weight * len(cases))
     score = beta[0] + values @ beta[1:]
     truth = np.array([c.foscttm for c in cases])
+    return Regime(
+        float(beta[0]),
+        dict(zip(names, beta[1:].tolist(), strict=True)),
+        *fit_ranks(score, truth, related, weight),
+        1.0,
+    )
+
+
+def fit_ranks(
+    score: np.ndarray, truth: np.ndarray, related: np.ndarray, weight: np.ndarray
+) -> tuple[tuple[float, ...], ...]:
+    """Knots of the log odds; there the expected rank and bounds that hold it in nine of ten."""
     isotonic = IsotonicRegression(increasing=False).fit(score, truth, sample_weight=weight)
     knots = np.unique(np.quantile(score[related], np.linspace(0.03, 0.97, N_KNOTS)))
     # Where nothing belongs together 0.5 is a convention: alone it would make bounds too narrow.
     bounds = []
-    for chosen in (np.ones(len(cases), dtype=bool), related):
+    for chosen in (np.ones(len(score), dtype=bool), related):
         some = max(12, int(chosen.sum()) // 4)
         near = [np.argsort(np.abs(score[chosen] - k), kind="stable")[:some] for k in knots]
         bounds.append([np.quantile(truth[chosen][rows], (0.04, 0.96)) for rows in near])
     low = np.minimum.accumulate(np.min(bounds, axis=0)[:, 0])
     high = np.minimum.accumulate(np.max(bounds, axis=0)[:, 1])
     rank = np.clip(isotonic.predict(knots), low, high)
-    return Regime(
-        float(beta[0]),
-        dict(zip(names, beta[1:].tolist(), strict=True)),
-        *(tuple(v.tolist()) for v in (knots, rank, low, high)),
-        1.0,
-    )
+    return tuple(tuple(v.tolist()) for v in (knots, rank, low, high))
 
 
 def fit_rows(found: Calibration, cases: Sequence[Case]) -> float:
@@ -149,7 +160,7 @@ def monotone_logistic(
     return minimize(loss, np.zeros(values.shape[1] + 1), jac=True, bounds=bounds).x
 
 
-def leave_sources_out(cases: Sequence[Case]) -> list[tuple[Case, Verdict, np.ndarray]]:
+def leave_sources_out(cases: Sequence[Case]) -> list[Judged]:
     """Each run with its verdict and the confidence of its bins, by runs of other sources only."""
     found = []
     for source in sorted({c.source for c in cases}):
@@ -162,7 +173,16 @@ def leave_sources_out(cases: Sequence[Case]) -> list[tuple[Case, Verdict, np.nda
     return found
 
 
-def report(judged: Sequence[tuple[Case, Verdict, np.ndarray]]) -> list[tuple[str, str]]:
+def as_it_is(cases: Sequence[Case]) -> list[Judged]:
+    """Each run with the verdict and the confidence of its bins that the package gives."""
+    found = []
+    for case in cases:
+        verdict = judge(case.solution, case.shape)
+        found.append((case, verdict, claims(case.solution, verdict)(middles())))
+    return found
+
+
+def report(judged: Sequence[Judged]) -> list[tuple[str, str]]:
     """Lines for a table: what was measured, and the figure."""
     good = np.array([c.good for c, _, _ in judged])
     chance = np.array([v.probability for _, v, _ in judged])
@@ -231,7 +251,7 @@ def _rows_error(bins: Sequence[tuple[np.ndarray, np.ndarray]]) -> float:
     return float(sum(gaps) / counts.sum())
 
 
-def _sure_rows(judged: Sequence[tuple[Case, Verdict, np.ndarray]], kind: str) -> float:
+def _sure_rows(judged: Sequence[Judged], kind: str) -> float:
     chosen = [(c.bins[:, 0], conf) for c, _, conf in judged if c.kind == kind]
     sure = sum(counts[conf >= 0.5].sum() for counts, conf in chosen)
     return float(sure / sum(counts.sum() for counts, _ in chosen))

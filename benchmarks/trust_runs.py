@@ -12,6 +12,7 @@ from functools import cache
 
 import numpy as np
 
+from benchmarks import trust_hold_out as hold_out
 from benchmarks.problems import DATA, _read
 
 Array = np.ndarray
@@ -50,6 +51,7 @@ class Run:
     seed: int
     n_pairs: int = 0
     disjoint: bool = False
+    """Whether the rows of y are other items than those of x."""
 
     @property
     def key(self) -> str:
@@ -76,6 +78,8 @@ class Drawn:
 @cache
 def views(name: str) -> tuple[Array, Array]:
     """Both views of a related task, row by row."""
+    if name in hold_out.TASKS:
+        return hold_out.hold_out_views(name)
     if name in SOURCE_OF:
         with np.load(DATA / f"collection/{name}.npz") as file:
             return file["x"].astype(float), file["y"].astype(float)
@@ -178,6 +182,37 @@ def runs() -> list[Run]:
     return [found[i] for i in order]
 
 
+def hold_out_runs() -> list[Run]:
+    """Runs on sources that had no part in the calibration, in a mixed order."""
+    found = []
+    names = list(hold_out.TASKS)
+    for name in names:
+        source = name.split()[0]
+        found += [Run("related", source, name, n, s) for n, s in ((120, 0), (300, 1), (500, 2))]
+        found += [Run("related", source, name, 200, 3, k) for k in (10, 50)]
+    for name in ("texts minilm-use", "words glove-wink", "awa sift-rgsift", "mnist bent"):
+        found.append(Run("related", name.split()[0], name, 2000, 4))
+    for name in ("texts minilm-use", "words glove-wink", "mnist bent", "pines bands", "moods bent"):
+        found.append(Run("related", name.split()[0], name, 1000, 5, disjoint=True))
+    for name in ("movies halves", "mnist halves", "awa sift-surf", "captions minilm-words"):
+        found.append(Run("related", name.split()[0], name, 500, 6, disjoint=True))
+        found.append(Run("related", name.split()[0], name, 1000, 7))
+    for number, name in enumerate(names):
+        for step, n in ((1, 60), (5, 120), (11, 250), (17, 500)):
+            other = names[(number + step) % len(names)]
+            if name.split()[0] != other.split()[0]:
+                found.append(Run("unrelated", name.split()[0], f"{name} + {other}", n, step))
+    sizes = (50, 0), (60, 1), (80, 2), (120, 3), (200, 4), (400, 5), (700, 6)
+    for name in hold_out.NOISE:
+        found += [Run("noise", name, name, n, seed) for n, seed in sizes]
+        found.append(Run("noise", name, name, 150, 7, 10))
+        found.append(Run("noise", name, name, 150, 8, 50))
+    for name in ("cells", "topics", "fields", "tree"):
+        found.append(Run("noise", name, name, 2000, 9))
+    order = np.random.default_rng(1).permutation(len(found))
+    return [found[i] for i in order]
+
+
 def draw(run: Run) -> Drawn:
     """The rows of a run, both sides shuffled."""
     rng = np.random.default_rng([run.seed, run.n, sum(map(ord, run.name))])
@@ -203,8 +238,9 @@ def draw(run: Run) -> Drawn:
 
 def _unrelated(run: Run, rng: np.random.Generator) -> tuple[Array, Array]:
     if run.kind == "noise":
-        more = run.n + run.n // 2 if run.name == "unequal" else run.n
-        return NOISE[run.name](rng, run.n), NOISE[run.name](rng, more)
+        more = run.n + run.n // 2 if run.name.startswith("unequal") else run.n
+        rows = (NOISE | hold_out.NOISE)[run.name]
+        return rows(rng, run.n), rows(rng, more).astype(float)
     names = run.name.split(" + ")
     sides = [views(name)[number] for number, name in enumerate(names)]
     n = min(run.n, *(len(side) for side in sides))

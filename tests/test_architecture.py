@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -31,11 +33,21 @@ MAY_IMPORT: dict[str, set[str]] = {
     "plans": {"errors", "types", "math"},
     "solvers": {"errors", "types", "math", "plans"},
     "trust/false_discovery": {"errors", "plans"},
-    "spaces": {"errors", "_files", "_saving", "types", "_checks", "math", "nets", "views"}
+    "spaces": {"errors", "_files", "_log", "_saving", "types", "_checks", "math", "nets", "views"}
     | {"problem", "plans", "trust/false_discovery"},
-    "alignment": {"types", "math", "views", "problem", "plans", "solvers", "spaces"},
-    "naming": {"errors", "types", "problem", "plans", "solvers", "spaces"},
-    "learning": {"errors", "types", "math", "nets", "views", "plans", "spaces", "alignment"},
+    "alignment": {"_log", "types", "math", "views", "problem", "plans", "solvers", "spaces"},
+    "naming": {"errors", "_log", "types", "problem", "plans", "solvers", "spaces", "trust"},
+    "learning": {
+        "errors",
+        "_log",
+        "types",
+        "math",
+        "nets",
+        "views",
+        "plans",
+        "spaces",
+        "alignment",
+    },
     "trust": {"types", "math", "problem", "spaces"},
     "aligned": {
         "errors",
@@ -51,7 +63,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"aligned", "alignment", "naming", "trust"},
     "checking": {"types", "_random", "_threads", "problem", "trust", "matching"},
     "translating": {"types", "_random", "_checks", "_threads", "spaces", "matching"},
-    "published": {"errors", "types", "_checks", "math", "nets", "plans"},
+    "published": {"errors", "_log", "types", "_checks", "math", "nets", "plans"},
     "evaluation": {"errors", "types", "_checks"},
     "features": {"errors", "_files", "_log", "_names", "_checks"},
     "datasets": {"errors", "_files", "types", "_checks"},
@@ -64,11 +76,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     "loading": {"errors", "_checks", "_saving", "registry"},
     "experiment": {"types", "_random", "math", "problem", "aligned", "trust", "matching"}
     | {"checking"},
-    "report": {"errors", "types"},
+    "report": {"errors", "_files", "types"},
     "files": {"errors", "_files", "types"},
     "anndata": {"errors", "types", "_random", "_checks", "matching", "files"},
     "demo": {"types", "naming", "evaluation", "datasets", "models", "experiment"},
-    "bench": {"errors", "types", "_random", "_checks", "matching", "evaluation"}
+    "bench": {"errors", "_files", "types", "_random", "_checks", "matching", "evaluation"}
     | {"features", "datasets", "registry", "experiment"},
     "commands": {"errors", "_files", "_log", "_names", "types", "features", "datasets", "models"}
     | {"spaces", "checking", "translating", "registry", "loading", "experiment", "report"}
@@ -243,3 +255,17 @@ def test_every_file_can_be_read_in_one_sitting():
     }
     assert lengths, f"no source under {SOURCE}"
     assert {name: n for name, n in lengths.items() if n > MAX_LINES} == {}
+
+
+def test_matching_loads_nothing_of_files_and_translations():
+    # Who only matches arrays does not pay for saving, translating and exporting.
+    code = (
+        "import sys, unpaired; unpaired.match; unpaired.DMAE; "
+        "print(*[m for m in sys.modules if m.startswith('unpaired.') or '.' not in m])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert "unpaired.matching" in loaded
+    unwanted = {"_files", "_saving", "spaces.translation", "spaces.onnx_export", "files", "report"}
+    assert not loaded & {f"unpaired.{name}" for name in unwanted}
+    assert not loaded & {"onnx", "safetensors", "anndata", "typer", "jinja2"}

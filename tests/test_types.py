@@ -7,7 +7,8 @@ import stat
 import numpy as np
 import pytest
 
-from unpaired.types import Match, Objective, Verdict, atomic_writer
+from unpaired._files import atomic_writer
+from unpaired.types import Match, Objective, Verdict
 
 
 @pytest.fixture
@@ -55,7 +56,7 @@ def test_match_cannot_be_changed(match):
 
 def test_summary(match):
     assert match.summary().splitlines() == [
-        "verdict: not judged",
+        "verdict: not judged: check some rows yourself",
         "3 of 4 rows of x matched to 3 rows of y (one-to-one)",
         "confidence: median 0.90, 2 rows at 0.9 or more",
         "dependence reached: 0.2500",

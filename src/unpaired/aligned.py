@@ -5,22 +5,24 @@ from __future__ import annotations
 import os
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import torch
 
 from unpaired._checks import check_columns, check_view, column_names
 from unpaired._random import derive_rng
-from unpaired._saving import Columns, saved_columns, saved_match, under, write_saved
 from unpaired._threads import few_threads
 from unpaired.errors import InputError
 from unpaired.problem.problem import Problem
 from unpaired.spaces.readout import numbered
 from unpaired.spaces.solution import Evidence, HeldPair, Solution
 from unpaired.spaces.space import Space
-from unpaired.spaces.translation import MOST_COLUMNS, Translation, learn_translations
 from unpaired.types import FloatArray, Match
+
+if TYPE_CHECKING:  # matching alone needs neither: they are loaded when asked for
+    from unpaired._saving import Columns
+    from unpaired.spaces.translation import Translation
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +62,8 @@ class Alignment:
     @cached_property
     def translations(self) -> tuple[Translation, Translation]:
         """Maps from x's columns into y's, and back; learned when first asked for."""
+        from unpaired.spaces.translation import MOST_COLUMNS, learn_translations
+
         if self.maps is not None:
             return self.maps
         if self.problem is None:
@@ -89,6 +93,8 @@ class Alignment:
         Raises:
             InputError: when ``directory`` cannot be written, or holds other files.
         """
+        from unpaired._saving import write_saved
+
         solution = self.solution
         arrays = {f"space.{name}": array for name, array in solution.space.arrays().items()}
         if self._narrow:
@@ -116,12 +122,17 @@ class Alignment:
     @property
     def _narrow(self) -> bool:
         """Whether there are, or can be, translations."""
+        from unpaired.spaces.translation import MOST_COLUMNS
+
         if self.problem is None:
             return self.maps is not None
         return max(self.problem.x.shape[1], self.problem.y.shape[1]) <= MOST_COLUMNS
 
     @classmethod
     def _load(cls, config: dict[str, Any], arrays: dict[str, np.ndarray]) -> Self:
+        from unpaired._saving import saved_columns, saved_match, under
+        from unpaired.spaces.translation import Translation
+
         values = dict(config["values"])
         seed, told = values.pop("seed"), dict(values.pop("evidence"))
         held = tuple(HeldPair(**pair) for pair in told.pop("held_out"))

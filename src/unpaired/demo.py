@@ -48,17 +48,17 @@ def run_demo(seed: int = 0, tell: Tell = lambda line: None) -> RunResult:
     model = UnsupervisedClassifier(random_state=seed)
     with timed(seconds, NO_LABELS.lower()):
         model.fit(pile.features, sample.class_vectors)
-    namings = [describe_naming(NO_LABELS, model, pile, names)]
-    tell(f"{NO_LABELS.lower()}: {_accuracy(namings[0].labels, pile):.3f}")
+    unlabelled = describe_naming(NO_LABELS, model, pile, names)
+    tell(f"{NO_LABELS.lower()}: {_accuracy(unlabelled.labels, pile):.3f}")
     with timed(seconds, ANSWERED.lower()):
         answers = ask(model, pile, sample.class_vectors, names)
     for answer in answers:
         tell(f'asked: what are the {answer.size:,} photos called "{answer.called}"? {answer.told}')
-    namings.append(describe_naming(ANSWERED, model, pile, names))
-    tell(f"{ANSWERED.lower()}: {_accuracy(namings[1].labels, pile):.3f}")
+    answered = describe_naming(ANSWERED, model, pile, names)
+    tell(f"{ANSWERED.lower()}: {_accuracy(answered.labels, pile):.3f}")
     headline = {
-        NO_LABELS: _accuracy(namings[0].labels, pile),
-        ANSWERED: _accuracy(namings[1].labels, pile),
+        NO_LABELS: _accuracy(unlabelled.labels, pile),
+        ANSWERED: _accuracy(answered.labels, pile),
         "k-means + FAQ, no labels": _accuracy(baseline, pile),
         "k-means named by an oracle": oracle_accuracy(clusters, pile.labels, n_classes),
         "Chance": 1.0 / n_classes,
@@ -75,7 +75,7 @@ def run_demo(seed: int = 0, tell: Tell = lambda line: None) -> RunResult:
         seed=seed,
         versions=package_versions(),
         seconds=seconds,
-        namings=tuple(namings),
+        namings=(answered, unlabelled),
         images=sample.images,
         notes=demo_notes(headline, answers),
     )

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import csv
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unpaired._files import atomic_writer as atomic_writer
 from unpaired.errors import extra
 
 if TYPE_CHECKING:
@@ -42,7 +42,10 @@ TRUSTED = 0.9
 
 @dataclass(frozen=True)
 class Verdict:
-    """What may be claimed of a match as a whole, judged without labels; plain values only."""
+    """What may be claimed of a match as a whole; plain values only.
+
+    In many-to-one the rows of y are classes: a partner is the class of a row.
+    """
 
     level: str
     """"reliable": single partners can be relied on; "coarse": probably right for groups of rows,
@@ -125,9 +128,7 @@ class Match:
         """The verdict in a line; that there is none, where nothing was judged."""
         if self.verdict is not None:
             return str(self.verdict)
-        if self.relation == "many-to-one":
-            return "not judged: nothing is calibrated for many-to-one yet, check some rows yourself"
-        return "not judged"
+        return "not judged: check some rows yourself"
 
     def summary(self) -> str:
         """Return a few lines for a person: how many rows matched, how sure, from which start."""
@@ -170,6 +171,8 @@ class Match:
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """Write one line per row of x to ``path``: row, partner, confidence, runner_up, margin."""
+        from unpaired._files import atomic_writer
+
         columns = self._columns()
         with atomic_writer(path) as handle:
             writer = csv.writer(handle)
@@ -219,6 +222,16 @@ class Place:
     up: float
 
 
+@dataclass(frozen=True, eq=False)
+class Items:
+    """What a person is shown of the rows of one side, beside their names."""
+
+    texts: Mapping[int, str] = field(default_factory=dict)
+    """Row -> a line, for the rows that have one."""
+    photos: Mapping[int, NDArray[np.uint8]] = field(default_factory=dict)
+    """Row -> (h, w, 3) picture, for the rows that have one."""
+
+
 @dataclass(frozen=True)
 class RunResult:
     """Everything a report tells about a finished run; plain values only."""
@@ -237,6 +250,11 @@ class RunResult:
     ids_x: tuple[str, ...] = ()
     ids_y: tuple[str, ...] = ()
     """What the rows of the match are called, where they have names."""
+    items_x: Items = Items()
+    items_y: Items = Items()
+    """What a person is shown of the rows of the match: texts, pictures."""
+    truth: IntArray | None = None
+    """(n_x,) row of y that truly belongs to each row of x, -1 where unknown; scores the match."""
     places: tuple[Place, ...] = ()
     """Some rows of both sides on a map of the space they share."""
     advice: tuple[str, ...] = ()

@@ -133,7 +133,7 @@ def test_stopping_by_ctrl_c_keeps_finished_cells(place):
         (("bench", "table", "."), "must hold finished cells"),
         (("bench", "table", "nowhere"), "There is no folder nowhere"),
         (("data", "check", "nowhere"), "There is no folder nowhere"),
-        (("data", "get", "imagenet"), 'Unknown data set to fetch "imagenet"'),
+        (("data", "get", "imagenet"), 'Unknown package to fetch "imagenet"'),
     ],
 )
 def test_mistakes_get_one_sentence_and_exit_code_two(place, arguments, message):

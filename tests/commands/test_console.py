@@ -1,25 +1,32 @@
 """What a command says, and where."""
 
 import json
-import logging
 import os
 import pty
+import signal
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
-from unpaired._log import log, step
+from unpaired._log import step
 from unpaired.commands.console import Console, to_json
 
 WORK = """
 import time
-from unpaired._log import step
+import threading
+from unpaired._log import step, track
 from unpaired.commands.console import Console
 with Console().progress("Working [1]"):
     time.sleep(0.3)
     step("Half way", 1, 2)
     time.sleep(0.3)
+    other = threading.Thread(target=step, args=("Another thread", 1, 2))
+    other.start()
+    other.join()
+    for _ in track(range(3), "A second loop"):
+        time.sleep(0.2)
 print("done")
 """
 
@@ -55,35 +62,61 @@ def test_json_is_strict():
     }
 
 
-def test_progress_shows_on_a_terminal_and_nowhere_else():
-    quiet = subprocess.run([sys.executable, "-c", WORK], capture_output=True, text=True, check=True)
-    assert (quiet.stdout, quiet.stderr) == ("done\n", "")
+def on_a_terminal(command, **options):
+    """The process, and a function that reads what it shows, to the end or until some words."""
     ours, theirs = pty.openpty()
-    with subprocess.Popen(
-        [sys.executable, "-c", WORK], stdout=subprocess.PIPE, stderr=theirs
-    ) as run:
-        os.close(theirs)
-        shown = b""
-        while True:
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=theirs, **options)
+    os.close(theirs)
+
+    def shown(until=None):
+        text = b""
+        while until is None or until not in text:
             try:
                 block = os.read(ours, 4096)
             except OSError:  # how Linux ends a terminal
                 break
             if not block:
                 break
-            shown += block
-        assert run.stdout.read() == b"done\n"
-    os.close(ours)
+            text += block
+        return text
+
+    return process, shown
+
+
+def test_progress_shows_on_a_terminal_and_nowhere_else():
+    quiet = subprocess.run([sys.executable, "-c", WORK], capture_output=True, text=True, check=True)
+    assert (quiet.stdout, quiet.stderr) == ("done\n", "")
+    run, read = on_a_terminal([sys.executable, "-c", WORK])
+    shown = read()
+    assert run.communicate()[0] == b"done\n"
     assert b"Working [1]" in shown
     assert b"Half way" in shown
     assert b"left" in shown
+    assert b"A second loop" in shown
+    assert b"Another thread" not in shown
+    assert b"0:00:00" in shown  # time left of the loop that goes on
 
 
-def test_the_logger_is_silent_unless_someone_listens(capsys, caplog):
-    step("nobody hears this")
-    assert capsys.readouterr() == ("", "")
-    with caplog.at_level(logging.INFO, logger="unpaired"):
-        step("somebody does", 3, 7)
-    (record,) = caplog.records
-    assert record.name == log.name == "unpaired"
-    assert (record.done, record.total) == (3, 7)
+@pytest.mark.parametrize(
+    ("words", "when"),
+    [
+        (("match", "x.npy", "y.npy", "--out", "out"), b"Matching"),
+        (("fit", "x.npy", "y.npy", "--out", "out"), b"Learning"),
+        (("translate", "x.npy", "y.npy", "--out", "out"), b"Learning the map"),
+    ],
+)
+def test_ctrl_c_says_so_and_leaves_nothing(tmp_path, words, when):
+    rng = np.random.default_rng(0)
+    for name in "xy":
+        np.save(tmp_path / f"{name}.npy", rng.normal(size=(2000, 16)))
+    run, read = on_a_terminal([sys.executable, "-m", "unpaired", *words], cwd=tmp_path)
+    before = read(until=when)
+    assert b"Reading" in before  # told before anything heavy is loaded
+    run.send_signal(signal.SIGINT)
+    after = read()
+    out, _ = run.communicate(timeout=60)
+    assert run.returncode == 130
+    assert b"unpaired: stopped; nothing was left half written." in after
+    assert b"Traceback" not in after
+    assert out == b""
+    assert sorted(os.listdir(tmp_path)) == ["x.npy", "y.npy"]

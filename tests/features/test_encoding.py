@@ -9,7 +9,7 @@ from PIL import Image
 from unpaired.errors import DataError, InputError
 from unpaired.features import encoding
 from unpaired.features.encoders import Encoder
-from unpaired.features.encoding import Item, default_cache, encode_items
+from unpaired.features.encoding import Item, encode_items
 from unpaired.features.sources import (
     photos_in,
     read_names,
@@ -93,14 +93,6 @@ def test_items_that_cannot_be_read_are_listed_and_the_rest_keep_their_order(tmp_
     np.testing.assert_array_equal(found.vectors[:, 0], [1, 3])
     with pytest.raises(InputError, match="nothing can. The first: bad, it is broken"):
         encode_items(items[1:2], encoder_of(Counting()), tmp_path)
-
-
-def test_the_cache_is_where_the_environment_says(monkeypatch, tmp_path):
-    monkeypatch.setenv("UNPAIRED_CACHE", str(tmp_path))
-    assert default_cache() == tmp_path
-    monkeypatch.delenv("UNPAIRED_CACHE")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert default_cache() == tmp_path / "unpaired"
 
 
 def as_bytes(pixels, kind="PNG", **options):

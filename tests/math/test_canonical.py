@@ -6,12 +6,11 @@ import warnings
 import numpy as np
 import pytest
 import torch
-from scipy.linalg import orthogonal_procrustes
+from scipy.linalg import orthogonal_procrustes, sqrtm
 from scipy.stats import multivariate_normal
 from sklearn.cross_decomposition import CCA
 
-from unpaired.math.canonical import Maps, Moments, canonical_maps
-from unpaired.math.eigen import canonical_maps_of_moments
+from unpaired.math.canonical import Maps, Moments, canonical_maps, inverse_factor
 
 
 @pytest.fixture
@@ -69,17 +68,27 @@ def test_scores_agree_with_the_symmetric_form(views, power):
     x, y = views
     ridge = 0.3
     found = maps(x, y, ridge=ridge, power=power)
-    moment_xx, moment_yy = x.T @ x / 80, y.T @ y / 80
-    other = canonical_maps_of_moments(  # its ridges count in units of the mean variance
-        moment_xx,
-        x.T @ y / 80,
-        moment_yy,
-        ridge_x=ridge / float(moment_xx.diagonal().mean()),
-        ridge_y=ridge / float(moment_yy.diagonal().mean()),
-        n_components=3,
-        power=power,
+    halves = [
+        torch.tensor(np.linalg.inv(sqrtm(v.T @ v / 80 + ridge * np.eye(v.shape[1]))))
+        for v in (x.numpy(), y.numpy())
+    ]
+    left, values, right = torch.linalg.svd(halves[0] @ (x.T @ y / 80) @ halves[1])
+    weights = torch.diag(values ** (2 * power))
+    other = halves[0] @ left[:, :3] @ weights @ right[:3] @ halves[1]
+    torch.testing.assert_close(found.x @ found.y.T, other)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_inverse_factor_whitens_and_is_triangular(rng, dtype):
+    root = rng.normal(size=(5, 5))
+    matrix = torch.tensor(root @ root.T + 0.1 * np.eye(5), dtype=dtype)
+    white = inverse_factor(matrix)
+    assert white.dtype == dtype
+    torch.testing.assert_close(
+        white.T @ matrix @ white, torch.eye(5, dtype=dtype), atol=1e-4, rtol=0
     )
-    torch.testing.assert_close(found.x @ found.y.T, other.map_x @ other.map_y.T)
+    assert torch.equal(white, white.triu())
+    torch.testing.assert_close(white @ white.T, torch.linalg.inv(matrix), atol=1e-3, rtol=1e-3)
 
 
 def test_power_zero_without_whitening_is_the_rotation_of_procrustes(views):

@@ -11,6 +11,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import check_estimator
 
 import unpaired
@@ -138,9 +139,42 @@ def test_columns_of_both_sides_are_told_checked_and_saved(model, frames, tmp_pat
 def test_set_output_is_not_offered_where_it_would_do_nothing(frames):
     """transform_x and transform_y are no ``transform``: they give arrays."""
     x, y = frames
-    for model in (unpaired.DMAE(random_state=0), unpaired.UnsupervisedClassifier(random_state=0)):
-        assert not hasattr(model, "set_output")
+    assert not hasattr(unpaired.DMAE(random_state=0), "set_output")
     assert isinstance(unpaired.DMAE(random_state=0).fit(x, y).transform_x(x), np.ndarray)
+
+
+@pytest.mark.parametrize("labels", [None, [0, 1, 2] + 17 * [-1]], ids=["groups", "kernel"])
+def test_the_classifier_gives_frames_when_asked(frames, labels):
+    x, _ = frames
+    x = x.set_index(pd.Index([f"photo-{i}" for i in range(len(x))]))
+    model = unpaired.UnsupervisedClassifier(n_rounds=1, random_state=0)
+    model.fit(x, np.eye(3), labels)
+    rows = model.transform(x)
+    frame = model.set_output(transform="pandas").transform(x)
+    assert frame.index.equals(x.index)
+    assert frame.columns[0] == "unsupervisedclassifier0"
+    np.testing.assert_array_equal(frame.to_numpy(), rows)
+
+
+def test_a_grid_is_searched_without_labels(rng):
+    centres = 5 * rng.standard_normal((4, 6))
+    images = centres[np.arange(160) % 4] + rng.standard_normal((160, 6))
+    search = GridSearchCV(
+        unpaired.UnsupervisedClassifier(random_state=0), {"n_rounds": [0, 1]}, cv=2
+    )
+    search.fit(images, class_vectors=centres)
+    assert 0.9 < search.best_score_ <= 1.0
+    model = search.best_estimator_
+    noise = rng.standard_normal((160, 6))
+    assert model.score(noise) < model.score(images)
+    assert model.score(images) == pytest.approx(model.score(images[::-1]))
+
+
+def test_a_grid_over_a_model_of_two_sides_is_searched_without_pairs(frames):
+    x, y = frames
+    search = GridSearchCV(unpaired.DMAE(random_state=0), {"relation": ["one-to-one"]}, cv=2)
+    search.fit(x.to_numpy(), y.to_numpy())
+    assert 0.0 <= search.best_score_ <= 1.0
 
 
 def test_the_classifier_fits_and_transforms_at_once(frames):

@@ -10,7 +10,14 @@ import pytest
 from unpaired.errors import InputError
 from unpaired.plans import assignment
 from unpaired.plans._auction import auction
-from unpaired.plans.assignment import EXACT_ROWS, assign, assign_many, assign_sparse, complete
+from unpaired.plans.assignment import (
+    EXACT_ROWS,
+    assign,
+    assign_many,
+    assign_sparse,
+    complete,
+    spare_copies,
+)
 
 
 def brute(cost, *, known=(), skip=None, capacity=None, one_to_one=True):
@@ -177,6 +184,17 @@ def test_errors_name_the_argument():
         assign(np.zeros(3))
     with pytest.raises(InputError, match="candidates and costs must both be"):
         assign_sparse([[0, 1]], [[1.0]], 3)
+
+
+def test_copies_that_rows_ask_for_are_not_spare(rng):
+    group = np.array([0, 0, 0, 1, 2, 2])
+    scores = rng.standard_normal((5, 6))
+    scores[:, 1] = scores[:, 2] = scores[:, 0]
+    scores[:, 5] = scores[:, 4]
+    scores[:2, :3] += 10.0  # two rows ask for the first, three for the second, nobody for the last
+    scores[2:, 3] += 10.0
+    assert spare_copies(scores, group).tolist() == [2, 5]
+    assert spare_copies(scores, np.arange(6)).tolist() == []
 
 
 def test_completion_is_optimal_among_free_rows_and_columns(rng):

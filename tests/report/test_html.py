@@ -17,7 +17,7 @@ from unpaired.errors import InputError
 from unpaired.report import render_report, write_report
 from unpaired.report.numbers import duration, number, percent
 from unpaired.report.stored import read_stored, write_stored
-from unpaired.types import Match, Naming, Objective, Place, RunResult, Verdict
+from unpaired.types import Items, Match, Naming, Objective, Place, RunResult, Verdict
 
 NASTY = "<script>alert(1)</script>&\"'"
 VOID = {"meta", "img", "input", "br"}
@@ -474,7 +474,7 @@ def test_the_verdict_stands_first_with_what_to_do_next():
     assert page.text.index("starts disagree") < page.text.index("dependence")
     assert any(d.get("class") == "verdict unreliable" for d in page.all("div"))
     many = make_match(relation="many-to-one")
-    assert "not judged: nothing is calibrated" in Page(render_report(match_result(many))).text
+    assert "not judged: check some rows" in Page(render_report(match_result(many))).text
     assert "Verdict" not in Page(render_report(make_result())).titles()
 
 
@@ -500,29 +500,39 @@ def test_rows_stand_least_certain_first_and_ties_by_margin():
 
 
 def test_many_rows_are_cut_and_it_is_said(monkeypatch):
-    monkeypatch.setattr("unpaired.report.match_page.ROWS_SHOWN", 8)
+    monkeypatch.setattr("unpaired.report.items.ROWS_SHOWN", 8)
     page = Page(render_report(match_result(make_match())))
     assert len([row for row in page.all("tr") if "data-kind" in row]) == 8
     assert "the first 8 of 50 rows" in page.text
 
 
-def test_the_map_ties_each_row_to_its_partner():
-    match = make_match(3, partner=np.array([2, 0, 1]), confidence=np.array([0.0, 0.6, 1.0]))
-    places = [Place("x", i, float(i), 0.0) for i in range(3)]
-    places += [Place("y", i, float(i), 1.0) for i in range(2)]  # the partner of row 0 is not shown
-    source = render_report(match_result(match, places=tuple(places)))
-    drawn = source[source.index('class="chart map"') :]
-    drawn = drawn[: drawn.index("</svg>")]
-    assert drawn.count("<circle") == 3
-    assert drawn.count('class="spot s1"') == 2
-    tie = r'class="tie" opacity="([\d.]+)" d="M([\d.]+) ([\d.]+)L([\d.]+) ([\d.]+)"'
-    ties = re.findall(tie, drawn)
-    assert [tuple(map(float, tie)) for tie in ties] == [
-        (0.6, 220.0, 426.0, 14.0, 14.0),
-        (0.9, 426.0, 426.0, 220.0, 14.0),
-    ]
-    assert "Both sides on one map" in Page(source).titles()
-    assert "Both sides on one map" not in Page(render_report(match_result(match))).titles()
+def test_the_map_stands_on_the_page_where_rows_have_places():
+    places = tuple(Place(side, i, float(i), 0.0) for side in "xy" for i in range(3))
+    page = Page(render_report(match_result(make_match(3), places=places)))
+    assert "Both sides on one map" in page.titles()
+    assert "#map" in [link["href"] for link in page.all("a")]
+    assert "Both sides on one map" not in Page(render_report(match_result(make_match(3)))).titles()
+
+
+def test_truth_marks_rows_counts_them_and_judges_confidence():
+    match = make_match(4, partner=np.array([0, 1, 2, 3]), confidence=np.full(4, 0.5))
+    source = render_report(match_result(match, truth=np.array([0, 1, 3, -1])))
+    page = Page(source)
+    assert [row.get("data-truth") for row in page.all("tr")].count("right") == 2
+    assert [row.get("data-truth") for row in page.all("tr")].count("wrong") == 1
+    assert "Is confidence what it says?" in page.titles()
+    assert "66.7% right, 50.0% claimed, over 3 matched rows" in page.text
+    assert [b["data-kind"] for b in page.all("button")] == ["all", "between", "wrong", "right"]
+    plain = Page(render_report(match_result(match)))
+    assert "Is confidence what it says?" not in plain.titles()
+
+
+def test_photos_that_nobody_judged_get_advice_first():
+    naming = replace(make_naming(), truth=None)
+    page = Page(render_report(make_result(naming, advice=("say what the cats are",))))
+    assert page.titles()[1] == "Verdict"
+    assert "wrong for all photos of a group" in page.text
+    assert "say what the cats are" in page.text
 
 
 def test_a_stored_result_gives_the_same_page(tmp_path):
@@ -533,6 +543,7 @@ def test_a_stored_result_gives_the_same_page(tmp_path):
         places=(Place("x", 0, 0.1, 0.2), Place("y", 3, 0.3, 0.4)),
         advice=("do",),
         history=history(),
+        items_x=Items({3: "a text"}),
         settings={"relation": "one-to-one", "x": "file"},
     )
     write_stored(result, tmp_path)

@@ -354,6 +354,18 @@ def test_rows_with_copies_are_right_as_often_as_one_of_them(rng):
     np.testing.assert_allclose(found.confidence, share / np.maximum(copies_x, copies_y))
 
 
+@pytest.mark.parametrize("side", ["y", "x"])
+def test_equal_rows_push_no_other_row_from_its_partner(side, rng):
+    rows = rng.standard_normal((80, 4))
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    other = rows.copy()
+    other[:20] = [0.8, 0.0, 0.0, 0.0]  # by their scores they would take rows from their partners
+    x, y = (rows, other) if side == "y" else (other, rows)
+    reading = read_scores(check_problem(x, y), solution(certainty=1.0))
+    assert (reading.partner[20:] == np.arange(20, 80)).mean() > 0.95
+    assert len(np.unique(reading.partner)) == 80
+
+
 def test_numbers_of_positions():
     assert numbered(np.array([1, -1, 0]), np.array([7, 9])).tolist() == [9, -1, 7]
 

@@ -12,7 +12,7 @@ import torch
 from unpaired._checks import check_number
 from unpaired.baselines.inputs import Moments, hold_out, mean_reciprocal_rank, pair_moments
 from unpaired.errors import InputError
-from unpaired.math.eigen import canonical_maps_of_moments
+from unpaired.math import canonical
 from unpaired.naming.smooth_space import unit_rows
 from unpaired.types import FloatArray, IntArray
 
@@ -21,6 +21,8 @@ RIDGES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 """What "auto" chooses from, in units of the mean variance of a view."""
 FEW_ROWS = 10
 """Rows of x in pairs below which nothing is held out and "auto" means 1."""
+LEAST_RIDGE = 1e-10
+"""A ridge of 0 is this: double precision tells no smaller variances apart."""
 Y_SHARE = 1 / 3
 """Ridge of y when both are chosen, as a share of that of x: a line of the grid, not its square."""
 
@@ -54,16 +56,21 @@ def cca_fit(n_components: int, power: float) -> MapFit:
     """A function (moments, ridge_x, ridge_y) -> canonical maps scaled by correlations ** power."""
 
     def fit(moments: Moments, ridge_x: float, ridge_y: float) -> PairedMaps:
-        maps = canonical_maps_of_moments(
-            *(torch.as_tensor(part) for part in (moments.xx, moments.xy, moments.yy)),
-            ridge_x=ridge_x,
-            ridge_y=ridge_y,
-            n_components=n_components,
+        own_x, cross, own_y = map(torch.as_tensor, (moments.xx, moments.xy, moments.yy))
+        maps = canonical.canonical_maps(
+            canonical.Moments(cross, own_x, own_y, 1.0),
+            (_absolute(ridge_x, own_x), _absolute(ridge_y, own_y)),
+            width=n_components,
             power=power,
         )
-        return PairedMaps(maps.map_x.numpy(), maps.map_y.numpy(), maps.correlations.numpy())
+        return PairedMaps(maps.x.numpy(), maps.y.numpy(), maps.correlations.numpy())
 
     return fit
+
+
+def _absolute(ridge: float, moment: torch.Tensor) -> float:
+    """A ridge in units of the mean variance, as what is added to each variance."""
+    return max(ridge, LEAST_RIDGE) * max(float(moment.diagonal().mean()), 1e-300)
 
 
 def choose_ridges(

@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from unpaired._files import atomic_writer
 from unpaired.errors import DataError
-from unpaired.types import atomic_writer
 
 FORMAT = 2
 FILE = "cells.jsonl"

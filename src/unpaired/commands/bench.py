@@ -87,10 +87,10 @@ def table(
     ] = None,
 ) -> None:
     """Print the tables of finished cells, the paper's figure beside ours."""
+    from unpaired._files import atomic_writer
     from unpaired.bench.cells import read_folder
     from unpaired.bench.tables import result_tables
     from unpaired.report.result_table import format_table
-    from unpaired.types import atomic_writer
 
     records, damaged = read_folder(results)
     text = "\n".join(format_table(made, kind) for made in result_tables(records))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from unpaired.commands.console import Console, Json, Quiet, to_json
-from unpaired.commands.encode import Cache, shorten, tell_skipped
+from unpaired.commands.encode import Cache, check_cache, shorten, tell_skipped
 from unpaired.commands.match import Seed
 from unpaired.errors import InputError
 
@@ -71,10 +71,17 @@ def classify(
     Example: unpaired classify holiday names.txt --out named
     """
     from unpaired._files import check_replaceable, check_writable
-    from unpaired.commands.delivery import check_extra, deliver, file_digest, run_record
+    from unpaired.commands.delivery import (
+        check_extra,
+        deliver,
+        file_digest,
+        run_record,
+        verdict_record,
+    )
 
     console = Console(quiet, as_json)
     check_writable(out, OUTPUTS, "--out")
+    check_cache(cache)
     check_replaceable(out / "model", ("arrays.safetensors", "config.json"), "--out")
     check_extra("jinja2", "report", "Writing report.html")
     if not photos.is_dir():
@@ -115,6 +122,7 @@ def classify(
         names=list(classes),
         skipped=[list(item) for item in rows.skipped],
         unknown_words=unknown,
+        verdict=verdict_record(model.verdict_),
         least_certain=[
             {
                 "group": question.group,
@@ -127,6 +135,7 @@ def classify(
         notes=list(model.notes_),
     )
     result = describe(model, rows, options, seed, known is not None)
+    result = replace(result, advice=advice_on(questions, rows.names))
 
     def write(folder: Path) -> None:
         model.save(folder / "model")
@@ -135,7 +144,9 @@ def classify(
         write_report(result, folder)
         (folder / "run.json").write_text(to_json(record), encoding="utf-8")
 
-    deliver(out, write)
+    with console.progress("Writing"):
+        deliver(out, write)
+    console.tell(f"verdict: {model.verdict_}")
     console.tell(f"{len(rows.names):,} photos named: {out / 'labels.csv'}")
     console.tell(f"Report: {out / 'report.html'}")
     for question in questions:
@@ -163,6 +174,7 @@ def predict(
     if out.suffix.lower() != ".csv":
         raise InputError(f"--out must end in .csv: got {out}. Rename it.")
     check_writable(out.parent, (out.name,), "--out")
+    check_cache(cache)
     with console.progress("Loading the model"):
         from unpaired.loading import load
 
@@ -204,8 +216,9 @@ def read_classes(
         return table.ids, [table.values], []
 
     from unpaired.features.encoders import DEFAULT, TEXTS, load_encoder
-    from unpaired.features.encoding import default_cache, encode_items
+    from unpaired.features.encoding import encode_items
     from unpaired.features.sources import read_names, text_item, unknown_words
+    from unpaired.features.weights import user_cache
 
     described = read_names(file)
     matrices, unknown = [], []
@@ -214,7 +227,7 @@ def read_classes(
         with console.progress("Encoding the names"):
             made = load_encoder(wanted.strip(), TEXTS)
             items = [text_item(name, text, made) for name, text in texts]
-            encoded = encode_items(items, made, cache or default_cache())
+            encoded = encode_items(items, made, cache or user_cache())
         unknown += unknown_words((text for _, text in texts), made)
         missing = [name for name in described if name not in encoded.names]
         if missing:
@@ -251,12 +264,13 @@ def read_photos(
         return Collection(row_names(table), table.values)
 
     from unpaired.features.encoders import DEFAULT, IMAGES, load_encoder
-    from unpaired.features.encoding import default_cache, encode_items
+    from unpaired.features.encoding import encode_items
     from unpaired.features.sources import photos_in
+    from unpaired.features.weights import user_cache
 
     with console.progress("Encoding the photos"):
         made = load_encoder(encoder or DEFAULT[IMAGES], IMAGES)
-        encoded = encode_items(photos_in(source, made.side), made, cache or default_cache())
+        encoded = encode_items(photos_in(source, made.side), made, cache or user_cache())
     tell_skipped(console, encoded)
     return Collection(encoded.names, encoded.vectors, source, made.name, encoded.skipped)
 
@@ -298,6 +312,16 @@ def write_labels(file: Path, names: Sequence[str], labels: Any, confidence: Any)
         writer.writerow(["file", "name", "confidence"])
         for photo, label, sure in zip(names, labels.tolist(), confidence.tolist(), strict=True):
             writer.writerow([plain_cell(photo), plain_cell(label), f"{sure:.4f}"])
+
+
+def advice_on(questions: Sequence[Any], names: Sequence[str]) -> tuple[str, ...]:
+    """What to do next: the groups to look at, least certain name first, and how to say it."""
+    look = [
+        f"look at the {question.size:,} photos such as {names[question.rows[0]]}: are they "
+        f"{' or '.join(question.classes[:3].tolist())}?"
+        for question in questions
+    ]
+    return (*look, "write a line file,name for some of them and run again with --labels")
 
 
 def describe(

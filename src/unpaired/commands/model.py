@@ -106,7 +106,8 @@ def fit(
         }
         (folder / "run.json").write_text(to_json(record), encoding="utf-8")
 
-    deliver(out, write)
+    with console.progress("Writing"):
+        deliver(out, write)
     console.tell(model.match_.summary())
     console.tell(
         f"Model: {out / 'model'}. Next: unpaired transform {out / 'model'} FILE --out FILE"
@@ -138,7 +139,8 @@ def transform(
     from unpaired.files.reading import read_table
     from unpaired.files.writing import write_vectors
 
-    table = read_table(rows, header=header, id_column=id_column, features=features)
+    with console.progress("Reading"):
+        table = read_table(rows, header=header, id_column=id_column, features=features)
     for note in table.notes:
         console.note(note)
     with console.progress("Embedding"):
@@ -175,9 +177,10 @@ def retrieve(
     from unpaired.files.pairs import plain_cell, row_names
     from unpaired.files.reading import read_table
 
-    asked, searched = (
-        read_table(path, header=header, id_column=id_column) for path in (queries, gallery)
-    )
+    with console.progress("Reading"):
+        asked, searched = (
+            read_table(path, header=header, id_column=id_column) for path in (queries, gallery)
+        )
     for note in (*asked.notes, *searched.notes):
         console.note(note)
     names_asked, names_searched = (
@@ -203,12 +206,11 @@ def _search(
 
     import numpy as np
 
-    from unpaired._log import step
+    from unpaired._log import track
 
     best: list[list[int]] = []
     values: list[list[float]] = []
-    total = len(asked.values)
-    for begin in range(0, total, QUERIES_AT_ONCE):
+    for begin in track(range(0, len(asked.values), QUERIES_AT_ONCE), "Searching"):
         block = replace(asked, values=asked.values[begin : begin + QUERIES_AT_ONCE])
         scores: np.ndarray = (
             fitted.score_matrix(block, searched)
@@ -218,7 +220,6 @@ def _search(
         order = np.argsort(-scores, axis=1, kind="stable")[:, :k]
         best += order.tolist()
         values += np.take_along_axis(scores, order, axis=1).tolist()
-        step("Searching", len(best), total)
     return best, values
 
 

@@ -131,7 +131,8 @@ def _learn(
             record["outputs"][name] = file_digest(folder / name)
         (folder / "run.json").write_text(to_json(record), encoding="utf-8")
 
-    deliver(out, write)
+    with console.progress("Writing"):
+        deliver(out, write)
     console.tell(f"verdict: {learned.verdict}")
     width, columns = learned.translation.matrix.shape
     console.tell(
@@ -158,7 +159,8 @@ def _apply(
     from unpaired.files.reading import read_table
     from unpaired.files.writing import write_vectors
 
-    table: Table = read_table(rows, **reading)
+    with console.progress("Reading"):
+        table: Table = read_table(rows, **reading)
     for note in table.notes:
         console.note(note)
     with console.progress("Translating"):
@@ -171,12 +173,11 @@ def _apply(
 
 
 def _blocks(found: Translation, values: np.ndarray) -> Any:
-    from unpaired._log import step
+    from unpaired._log import track
     from unpaired.spaces.translation import BLOCK_ROWS
 
-    for begin in range(0, len(values), BLOCK_ROWS):
+    for begin in track(range(0, len(values), BLOCK_ROWS), "Translating"):
         yield found(values[begin : begin + BLOCK_ROWS])
-        step("Translating", min(begin + BLOCK_ROWS, len(values)), len(values))
 
 
 def _map_of(model: str, side: str, table: Table) -> Translation:

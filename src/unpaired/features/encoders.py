@@ -55,6 +55,20 @@ KNOWN = {
     "mobilenet-v2": Known(
         IMAGES, "1,280 numbers, trained on ImageNet", "unpaired.features.photo_encoders:mobilenet"
     ),
+    "efficientnet-lite1": Known(
+        IMAGES, "1,280 numbers, trained on ImageNet", "unpaired.features.photo_encoders:lite1"
+    ),
+    "efficientnet-lite2": Known(
+        IMAGES, "1,280 numbers, trained on ImageNet", "unpaired.features.photo_encoders:lite2"
+    ),
+    "resnet50": Known(
+        IMAGES, "2,048 numbers, trained on ImageNet", "unpaired.features.photo_encoders:resnet50"
+    ),
+    "vgg19": Known(
+        IMAGES,
+        "4,096 numbers (fc7); your file of weights",
+        "unpaired.features.photo_encoders:vgg19",
+    ),
     "pixels": Known(
         IMAGES,
         "768 colours of a small copy; needs nothing",
@@ -73,6 +87,18 @@ KNOWN = {
     ),
     "minilm": Known(
         TEXTS, "384 numbers, English sentences", "unpaired.features.text_encoders:minilm"
+    ),
+    "mpnet": Known(
+        TEXTS, "768 numbers, English sentences", "unpaired.features.text_encoders:mpnet"
+    ),
+    "gte-small": Known(
+        TEXTS, "384 numbers, English sentences", "unpaired.features.text_encoders:gte_small"
+    ),
+    "wordllama": Known(
+        TEXTS, "256 numbers, mean of token vectors", "unpaired.features.text_encoders:wordllama"
+    ),
+    "wink": Known(
+        TEXTS, "100 numbers, mean of English word vectors", "unpaired.features.text_encoders:wink"
     ),
     "glove": Known(
         TEXTS, "50 numbers, mean of English word vectors", "unpaired.features.text_encoders:glove"

@@ -7,7 +7,6 @@ was renamed is not encoded again, one that was changed is.
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unpaired._files import atomic_writer, read_npz
-from unpaired._log import step
+from unpaired._log import track
 from unpaired.errors import DataError, InputError
 from unpaired.features.encoders import Encoder, as_vectors
 
@@ -77,7 +76,7 @@ def encode_items(items: Sequence[Item], encoder: Encoder, cache: Path | None) ->
         found.update({number: row for (number, _, _), row in zip(waiting, vectors, strict=True)})
         waiting.clear()
 
-    for number, item in enumerate(items):
+    for number, item in enumerate(track(items, f"Encoding by {encoder.name}")):
         try:
             content = item.read()
             key = hashlib.sha256(content).hexdigest()
@@ -91,8 +90,6 @@ def encode_items(items: Sequence[Item], encoder: Encoder, cache: Path | None) ->
             skipped.append((item.name, " ".join(str(error).split())))
         if len(waiting) == BLOCK:
             encode_waiting()
-        if number % BLOCK == 0:
-            step(f"Encoding by {encoder.name}", number, len(items))
     encode_waiting()
     if not found:
         reason = f" The first: {skipped[0][0]}, {skipped[0][1]}." if skipped else ""
@@ -105,15 +102,6 @@ def encode_items(items: Sequence[Item], encoder: Encoder, cache: Path | None) ->
         skipped=tuple(skipped),
         n_reused=n_reused,
     )
-
-
-def default_cache() -> Path:
-    """The folder for encoded blocks: UNPAIRED_CACHE, or that of the system's user."""
-    own = os.environ.get("UNPAIRED_CACHE")
-    if own:
-        return Path(own)
-    shared = os.environ.get("XDG_CACHE_HOME")
-    return (Path(shared) if shared else Path.home() / ".cache") / "unpaired"
 
 
 class _Cache:

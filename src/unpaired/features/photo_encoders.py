@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unpaired.features.encoders import Encoder, need
+from unpaired.features.weights import find_weights
 
 SMALL_SIDE = 16
 IMAGENET_MEAN, IMAGENET_SCALE = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
@@ -16,11 +17,27 @@ IMAGENET_MEAN, IMAGENET_SCALE = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 def lite0() -> Encoder:
     """EfficientNet-Lite0, its last layer averaged over positions."""
-    from unpaired.features.efficientnet import INPUT_SIZE, encode_batch, load_network
+    return _lite(0)
 
-    network = load_network()
+
+def lite1() -> Encoder:
+    """EfficientNet-Lite1, its last layer averaged over positions."""
+    return _lite(1)
+
+
+def lite2() -> Encoder:
+    """EfficientNet-Lite2, its last layer averaged over positions."""
+    return _lite(2)
+
+
+def _lite(version: int) -> Encoder:
+    from unpaired.features.efficientnet import INPUT_SIZES, encode_batch, load_network
+
+    network, side = load_network(version), INPUT_SIZES[version]
     return Encoder(
-        "efficientnet-lite0", lambda photos: encode_batch(network, np.stack(photos)), INPUT_SIZE
+        f"efficientnet-lite{version}",
+        lambda photos: encode_batch(network, np.stack(photos), size=side),
+        side,
     )
 
 
@@ -30,6 +47,33 @@ def mobilenet() -> Encoder:
 
     network = load_mobilenet()
     return Encoder("mobilenet-v2", lambda photos: _pooled(network, photos))
+
+
+def resnet50() -> Encoder:
+    """ResNet-50, its last layer averaged over positions."""
+    import torch
+
+    from unpaired.features.resnet import MEAN_BGR, load_resnet
+
+    command = "Run: unpaired data get resnet50"
+    network = load_resnet(find_weights("resnet50", ("model.json",), command))
+    mean = torch.tensor(MEAN_BGR).view(1, 3, 1, 1)
+
+    def encode(photos: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
+        batch = torch.from_numpy(np.stack(photos)).permute(0, 3, 1, 2).float()
+        with torch.inference_mode():
+            return np.asarray(network(batch.flip(1) - mean).numpy())
+
+    return Encoder("resnet50", encode)
+
+
+def vgg19() -> Encoder:
+    """VGG-19, what its second fully connected layer (fc7) gives."""
+    from unpaired.features.vgg import WEIGHTS_FILE, load_vgg
+
+    command = f"Put torchvision's {WEIGHTS_FILE} there; no package carries it."
+    network = load_vgg(find_weights("vgg19", (WEIGHTS_FILE,), command))
+    return Encoder("vgg19", lambda photos: _pooled(network, photos))
 
 
 def pixels() -> Encoder:

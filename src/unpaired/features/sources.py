@@ -116,7 +116,8 @@ def read_lines(file: Path) -> list[tuple[int, str]]:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise DataError(f"There is no text file {file} ({reason}). Check the path.") from error
-    lines = [(n, line.strip()) for n, line in enumerate(text.splitlines(), 1) if line.strip()]
+    # A tab at the beginning stays: before it a name is missing.
+    lines = [(n, line.strip(" \r")) for n, line in enumerate(text.splitlines(), 1) if line.strip()]
     if not lines:
         raise DataError(f"{file} must hold one text a line: it is empty.")
     return lines

@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from unpaired._log import track
 from unpaired.alignment.alternation import (
     CanonicalCritic,
     Pairs,
@@ -216,7 +217,8 @@ def learn(
     if min(len(pairs.free_x), len(pairs.free_y)):
         schedule = _schedule(config, ridge, skipped=0 if start is None else config.warm_rounds)
         width = config.plan_width
-        for found in alternate(critic, [*schedule, last], start, width=width):
+        rounds = alternate(critic, [*schedule, last], start, width=width)
+        for found in track(rounds, "Learning", len(schedule) + 1):
             parts = found.parts
             trace.append(found.plan.partners().cpu().numpy())
             changed = float((trace[-1] != trace[-2]).mean()) if len(trace) > 1 else 1.0

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 from torch.optim.swa_utils import AveragedModel
 
+from unpaired._log import track
 from unpaired.errors import ConvergenceError
 from unpaired.nets.residual import ResidualTower
 
@@ -110,7 +111,7 @@ def train_towers(
     schedule = torch.optim.lr_scheduler.LambdaLR(
         optimizer, lambda step: _rate(step, n_steps, config.warmup)
     )
-    for epoch in range(config.n_epochs if len(pairs) > 1 else 0):
+    for epoch in track(range(config.n_epochs if len(pairs) > 1 else 0), "Training networks"):
         total = 0.0
         for numbers in _batches(len(pairs), config.batch_size, generator):
             chosen = numbers.to(x.device)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +11,10 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from unpaired._checks import check_columns, check_view, column_names
-from unpaired._saving import Columns, saved_columns, saved_match, tuples, write_saved
 from unpaired.types import Verdict
+
+if TYPE_CHECKING:  # fitting does without; loaded when a model is saved or read
+    from unpaired._saving import Columns
 
 
 class SavedEstimator(BaseEstimator):  # type: ignore[misc]
@@ -113,6 +115,8 @@ class SavedEstimator(BaseEstimator):  # type: ignore[misc]
             InputError: when ``directory`` cannot be written, or holds other files.
             DataError: when a parameter cannot be written as JSON.
         """
+        from unpaired._saving import write_saved
+
         self._check_fitted()
         arrays, values = self._state()
         write_saved(
@@ -127,6 +131,8 @@ class SavedEstimator(BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def _load(cls, config: dict[str, Any], arrays: dict[str, np.ndarray]) -> Self:
+        from unpaired._saving import saved_columns, saved_match, tuples
+
         estimator = cls(**{k: tuples(v) for k, v in config["params"].items()})
         estimator.match_ = saved_match(config, arrays)
         estimator.columns_ = saved_columns(config)

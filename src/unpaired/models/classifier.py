@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin, TransformerMixin
+from sklearn.base import ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from unpaired._checks import check_choice, check_number, check_view
 from unpaired._random import RandomState, derive_rng, resolve_seed
@@ -23,19 +23,26 @@ from unpaired.models.class_arguments import (
     check_labels,
 )
 from unpaired.naming.classifiers import CLASSIFIERS, KernelSpace, kernel_probabilities
-from unpaired.naming.information_head import Head, apply_head
-from unpaired.naming.names import UNKNOWN, group_rows, name_classes
+from unpaired.naming.evidence import naming_evidence
+from unpaired.naming.information_head import Head, apply_head, mutual_information
+from unpaired.naming.names import UNKNOWN, Naming, group_rows, name_classes
 from unpaired.naming.questions import Question, least_certain
-from unpaired.naming.smooth_space import SmoothSpace
+from unpaired.naming.smooth_space import SmoothSpace, nearest_neighbours
 from unpaired.problem.problem import MANY_TO_ONE
 from unpaired.spaces.readout import read_dense, to_match
 from unpaired.spaces.solution import Evidence
-from unpaired.types import FloatArray
+from unpaired.trust.names import judge_names, name_certainty
+from unpaired.types import FloatArray, IntArray
 
 SPACE = ("mean", "axes", "wide", "whitened", "before_last", "smoothed", "neighbours")
 
 
-class UnsupervisedClassifier(ClassifierMixin, TransformerMixin, SavedEstimator):  # type: ignore[misc]
+class UnsupervisedClassifier(
+    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
+    ClassifierMixin,  # type: ignore[misc]
+    TransformerMixin,  # type: ignore[misc]
+    SavedEstimator,
+):
     """Learn a classifier from image vectors and one vector per class, with no or few labels.
 
     The images are grouped so that neighbours share a group: a linear head is trained to maximise
@@ -52,8 +59,9 @@ class UnsupervisedClassifier(ClassifierMixin, TransformerMixin, SavedEstimator):
 
     After ``fit``: ``classes_`` (m,), ``labels_`` (n,), ``confidence_`` (n,), ``groups_`` (n,),
     ``name_certainty_`` (m,) of each class, ``match_``, ``history_``, ``trace_`` (class numbers
-    after the start and after each round), ``notes_`` (sentences on what was done). Confidence is
-    the probability of the group times that of the group's name.
+    after the start and after each round), ``notes_`` (sentences on what was done), ``verdict_``
+    (what may be claimed of the names). Confidence is the probability of the group times that of the
+    group's name: 1 where it was answered, else as far as the verdict goes.
     """
 
     def __init__(
@@ -124,22 +132,26 @@ class UnsupervisedClassifier(ClassifierMixin, TransformerMixin, SavedEstimator):
         self.classes_, self._answered = called, sorted(answers)
         self._space, self._kernel, self._weights = found.space, found.kernel, found.classifier
         self.groups_, self._marginals = found.groups, found.assignments.marginals
-        self.name_certainty_ = found.name_certainty
+        evidence = self._evidence_for(rows, descriptions, found, known)
+        verdict = judge_names(evidence, len(rows), size)
+        self.name_certainty_ = np.full(size, name_certainty(evidence, verdict, size))
+        self.name_certainty_[list(answers.values())] = 1.0
         self.encoder_: str | None = None  # set by those who know what made the images' vectors
         self.n_classes_ = size
         labelled = np.flatnonzero(known != UNKNOWN)
         every = np.arange(len(rows))
-        certain = found.probabilities[every, found.labels] * found.name_certainty[found.labels]
+        certain = found.probabilities[every, found.labels] * self.name_certainty_[found.labels]
         self.match_ = to_match(
             read_dense(
                 np.log(np.maximum(found.probabilities, 1e-12)),
                 np.asarray(found.labels, dtype=np.int64),
                 certain,
             ),
-            Evidence({"groups": found.assignments.score}),
+            evidence,
             size,
             known=np.column_stack([labelled, known[labelled]]),
             relation=MANY_TO_ONE,
+            verdict=verdict,
         )
         self.trace_ = [np.asarray(labels, dtype=np.int64) for labels in found.trace]
         self.notes_ = list(found.notes)
@@ -150,6 +162,22 @@ class UnsupervisedClassifier(ClassifierMixin, TransformerMixin, SavedEstimator):
             on_step(self.history_[-1])
         self._unpack()
         return self
+
+    def _evidence_for(
+        self, rows: FloatArray, descriptions: list[FloatArray], found: Naming, known: IntArray
+    ) -> Evidence:
+        """What speaks for the names; answers tell nothing new of the others, so it is kept."""
+        told = f"{self._made_of} {self.seed_} {self.classifier}".encode()
+        made_of = hashlib.sha256(b"".join([told, *(a.tobytes() for a in (*descriptions, known))]))
+        if getattr(self, "_evidence", (None,))[0] != made_of.digest():
+            rng = derive_rng(self.seed_, "evidence")
+            self._evidence = (
+                made_of.digest(),
+                naming_evidence(
+                    rows, descriptions, found, rng, labels=known, classifier=self.classifier
+                ),
+            )
+        return self._evidence[1]
 
     def _groups_asked_about(self, made_of: str) -> tuple[int, tuple[SmoothSpace, Head] | None]:
         """The seed of the groups that answers speak of, and the groups where they are at hand.
@@ -229,8 +257,26 @@ class UnsupervisedClassifier(ClassifierMixin, TransformerMixin, SavedEstimator):
         numbers = self.predict_proba(images).argmax(1)
         return self.classes_[numbers]
 
-    def score(self, images: Any, truth: Any) -> float:
-        """Share of images of known class that ``predict`` names right."""
+    @property
+    def _n_features_out(self) -> int:
+        """Columns of ``transform``; with it scikit-learn offers ``set_output``."""
+        if self._kernel is not None:
+            return len(self._kernel.landmarks)
+        return 2 * self._space.axes.shape[1]
+
+    def score(self, images: Any, truth: Any = None) -> float:
+        """Share of images of known class that ``predict`` names right, 0 to 1.
+
+        Without ``truth``: how much the class of an image tells of the class of its nearest images,
+        0 to 1 (mutual information in units of its largest value). No label is needed, so that
+        ``GridSearchCV(...).fit(images, class_vectors=...)`` can use it; names do not enter.
+        """
+        if truth is None:
+            rows = np.asarray(self._rows_like_fit(images, "images"), dtype=np.float32)
+            leading = self._space.whiten(rows)[1]
+            near = nearest_neighbours(leading, leading, self._space.neighbours.shape[1])
+            shared = mutual_information(self.predict_proba(images), near)
+            return shared / float(np.log(self.n_classes_))
         numbers = self.predict_proba(images).argmax(1)
         known = check_labels(truth, len(numbers), self.classes_, "truth")
         return classifier_scores(numbers, known, self.n_classes_)["accuracy"]

@@ -18,7 +18,6 @@ from unpaired._checks import (
     check_sizes,
 )
 from unpaired._random import RandomState, derive_rng, derive_seed, resolve_seed
-from unpaired._saving import under
 from unpaired._threads import few_threads
 from unpaired.alignment.alternation import Trust, make_pairs
 from unpaired.errors import InputError
@@ -36,8 +35,9 @@ from unpaired.spaces.readout import Reading, numbered, read_scores, to_match
 from unpaired.spaces.solution import Solution
 from unpaired.spaces.space import Space
 from unpaired.trust.evidence import shape_of
+from unpaired.trust.names import judge_names
 from unpaired.trust.verdict import judge
-from unpaired.types import FloatArray, IntArray, Match
+from unpaired.types import FloatArray, IntArray, Match, Verdict
 
 FEW_ROWS = 64
 """Below so many rows of x with a known partner, the matching engine gives the start."""
@@ -333,9 +333,12 @@ class DMAE(TranslatingEstimator):
             runner_up[free[0]] = numbered(reading.runner_up, free[1])
             confidence[free[0]], margin[free[0]] = reading.confidence, reading.margin
         first = known[np.unique(known[:, 0], return_index=True)[1]]
-        verdict = None
         if self.relation == ONE_TO_ONE:
-            verdict = judge(solution, shape_of(check_problem(x, y)))
+            verdict: Verdict | None = judge(solution, shape_of(check_problem(x, y)))
+        elif named is not None:
+            verdict = named.verdict
+        else:
+            verdict = judge_names(solution.evidence, n_x, len(y))
         found = to_match(
             Reading(partner, runner_up, margin, confidence),
             solution.evidence,
@@ -368,6 +371,8 @@ class DMAE(TranslatingEstimator):
         }
 
     def _restore(self, arrays: dict[str, np.ndarray], values: dict[str, Any]) -> None:
+        from unpaired._saving import under
+
         self.seed_, self.history_ = values["seed"], values["history"]
         self.notes_ = values["notes"]
         self.trace_ = [arrays[f"trace.{step}"] for step in range(values["n_trace"])]

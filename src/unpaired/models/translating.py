@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unpaired._random import derive_rng
-from unpaired._saving import under
 from unpaired._threads import few_threads
 from unpaired.errors import InputError
 from unpaired.models.base import SavedEstimator
 from unpaired.spaces.space import Space
-from unpaired.spaces.translation import MOST_COLUMNS, Translation, learn_translations
 from unpaired.types import FloatArray, IntArray
+
+if TYPE_CHECKING:  # fitting does without; loaded when a translation is asked for
+    from unpaired.spaces.translation import Translation
 
 
 class TranslatingEstimator(SavedEstimator):
@@ -52,6 +53,8 @@ class TranslatingEstimator(SavedEstimator):
     @property
     def translations(self) -> tuple[Translation, Translation]:
         """Maps from the first side's columns into the second's, and back."""
+        from unpaired.spaces.translation import MOST_COLUMNS, learn_translations
+
         if self._maps is None:
             if self._learned_from is None:
                 raise InputError(
@@ -69,6 +72,8 @@ class TranslatingEstimator(SavedEstimator):
 
     def _translation_arrays(self) -> dict[str, np.ndarray]:
         """What is saved of the translations: nothing where there are too many columns."""
+        from unpaired.spaces.translation import MOST_COLUMNS
+
         if max(width for width, _ in self.columns_.values()) > MOST_COLUMNS:
             return {}
         return {
@@ -78,6 +83,9 @@ class TranslatingEstimator(SavedEstimator):
         }
 
     def _restore_translations(self, arrays: dict[str, np.ndarray]) -> None:
+        from unpaired._saving import under
+        from unpaired.spaces.translation import Translation
+
         self._learned_from, self._maps = None, None
         if "translation.x.matrix" in arrays:
             there, back = (

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
+from unpaired._log import track
 from unpaired.naming.clustering import cluster
 from unpaired.naming.smooth_space import SmoothSpace
 
@@ -15,6 +16,7 @@ Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
 
 N_STARTS = 6
+"""Groupings to begin with, of which the best is kept."""
 N_STEPS = 250
 BATCH = 1024
 LEARNING_RATE = 0.02
@@ -63,7 +65,12 @@ def mutual_information(probabilities: Floats, neighbours: Ints) -> float:
 
 
 def find_head(
-    space: SmoothSpace, size: int, rng: np.random.Generator, *, n_rounds: int = 5
+    space: SmoothSpace,
+    size: int,
+    rng: np.random.Generator,
+    *,
+    n_rounds: int = 5,
+    n_starts: int = N_STARTS,
 ) -> Head:
     """Return the head, out of several k-means starts, whose classes neighbours share the most.
 
@@ -71,14 +78,17 @@ def find_head(
     and when classes are of like size; it needs no label, and tells good starts from bad ones.
     """
     rows = _with_ones(space.wide)
-    starts = [cluster(space.smoothed, size, rng, n_init=2).index for _ in range(N_STARTS)]
+    starts = [
+        cluster(space.smoothed, size, rng, n_init=2).index
+        for _ in track(range(n_starts), "Grouping, first starts")
+    ]
     heads = np.stack([_regress(rows, index, size) for index in starts])
     heads = train_heads(rows, space.neighbours, heads, rng)
     reached = [_information(rows, head, space.neighbours) for head in heads]
     best = int(np.argmax(reached))
     trace, informations = [starts[best]], []
     head = heads[best]
-    for _ in range(n_rounds):
+    for _ in track(range(n_rounds), "Grouping"):
         head = train_heads(
             rows, space.neighbours, head[None], rng, n_steps=N_STEPS // 5, learning_rate=0.01
         )[0]
@@ -120,7 +130,7 @@ def train_heads(
     n_heads, width, size = heads.shape
     first, second = np.zeros_like(heads), np.zeros_like(heads)
     batch = min(BATCH, len(rows))
-    for step in range(n_steps):
+    for step in track(range(n_steps), "Training heads"):
         chosen = rng.integers(len(rows), size=batch)
         near = neighbours[chosen, rng.integers(neighbours.shape[1], size=batch)]
         gradient = np.zeros_like(heads)

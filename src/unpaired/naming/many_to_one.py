@@ -5,19 +5,21 @@ from __future__ import annotations
 import numpy as np
 
 from unpaired.errors import InputError
+from unpaired.naming.evidence import naming_evidence
 from unpaired.naming.names import name_classes
 from unpaired.plans.assignment import assign_many
 from unpaired.problem.problem import MANY_TO_ONE, Problem
 from unpaired.problem.weights import repeated
 from unpaired.spaces.readout import read_dense, to_match
-from unpaired.spaces.solution import Evidence
+from unpaired.trust.names import judge_names, name_certainty
 from unpaired.types import Match
 
 
 def match_many_to_one(problem: Problem, rng: np.random.Generator) -> Match:
     """Every row of x gets a row of y: groups of x named by the geometry of y.
 
-    Scores are log probabilities of the classes, with the side information added.
+    Scores are log probabilities of the classes, with the side information added. The verdict is on
+    the names by geometry and labels; of side information it knows nothing.
     """
     n_x, n_y = len(problem.x), len(problem.y)
     labels = np.full(n_x, -1, dtype=np.int64)
@@ -29,7 +31,10 @@ def match_many_to_one(problem: Problem, rng: np.random.Generator) -> Match:
             f"weights of x must leave at least one row that counts for each of the {n_y} rows of "
             f"y: {len(counted)} do. Give more rows a weight above 0."
         )
-    named = name_classes(problem.x[counted], problem.y, labels=labels[counted], rng=rng)
+    rows, known = problem.x[counted], labels[counted]
+    named = name_classes(rows, problem.y, labels=known, rng=rng)
+    evidence = naming_evidence(rows, [problem.y], named, rng, labels=known)
+    verdict = judge_names(evidence, len(rows), n_y)
     probability = named.probabilities
     if weight is not None:
         probability = named.predict_probabilities(problem.x)
@@ -42,11 +47,12 @@ def match_many_to_one(problem: Problem, rng: np.random.Generator) -> Match:
     )
     share = np.exp(scores - scores.max(axis=1, keepdims=True))
     share /= share.sum(axis=1, keepdims=True)
-    certain = (share * named.name_certainty)[np.arange(n_x), np.maximum(partner, 0)]
+    certain = share[np.arange(n_x), np.maximum(partner, 0)] * name_certainty(evidence, verdict, n_y)
     return to_match(
         read_dense(scores, partner, certain),
-        Evidence({"groups": named.assignments.score}),
+        evidence,
         n_y,
         known=problem.known,
         relation=MANY_TO_ONE,
+        verdict=verdict,
     )

@@ -15,7 +15,13 @@ from unpaired.naming.classifiers import (
     kernel_probabilities,
 )
 from unpaired.naming.clustering import follow_seeds, mean_by, spherical_k_means
-from unpaired.naming.information_head import Head, apply_head, find_head, share_groups
+from unpaired.naming.information_head import (
+    N_STARTS,
+    Head,
+    apply_head,
+    find_head,
+    share_groups,
+)
 from unpaired.naming.smooth_space import SmoothSpace, smooth_features
 from unpaired.solvers.exhaustive_qap import Assignments, best_assignments
 
@@ -107,17 +113,6 @@ class Naming:
     trace: list[Ints]
     notes: list[str]
 
-    @property
-    def name_certainty(self) -> Floats:
-        """Probability (m,) that each class was given to the right group.
-
-        The marginal of the assignment: near 1 only where no other naming scores nearly as high.
-        """
-        names = self.assignments.best
-        certainty = np.empty(len(names))
-        certainty[names] = self.assignments.marginals[np.arange(len(names)), names]
-        return certainty
-
     def predict_probabilities(self, features: Floats) -> Floats:
         """Return the probability (n, m) of each class for new rows."""
         if self.kernel is not None:
@@ -187,13 +182,22 @@ def sizes_are_uneven(smoothed: Floats, labels: Ints, size: int) -> bool:
 
 
 def group_rows(
-    features: Floats, size: int, rng: np.random.Generator, n_rounds: int = 5
+    features: Floats,
+    size: int,
+    rng: np.random.Generator,
+    n_rounds: int = 5,
+    n_starts: int = N_STARTS,
 ) -> tuple[SmoothSpace, Head]:
     """Return the smoothed space of the rows and the head that groups them, names unknown."""
     k = int(np.clip(len(features) // NEIGHBOUR_SHARE, *NEIGHBOURS))
     k = max(1, min(k, len(features) // (2 * size)))
     space = smooth_features(features, n_neighbours=k)
-    return space, find_head(space, size, rng, n_rounds=n_rounds)
+    return space, find_head(space, size, rng, n_rounds=n_rounds, n_starts=n_starts)
+
+
+def group_means(rows: Floats, space: SmoothSpace, group: Ints, size: int) -> list[Floats]:
+    """Return the means (size, p) of groups in two views: as they are, and half-whitened."""
+    return [mean_by(view, group, size) for view in (rows, space.whitened)]
 
 
 def name_classes(
@@ -235,8 +239,7 @@ def name_classes(
     labelled = np.flatnonzero(known >= 0)
     evidence = LABEL_WEIGHT * label_votes(probabilities, known)
     evidence += answer_evidence(answers or {}, size)
-    means = [mean_by(view, group, size) for view in (rows, space.whitened)]
-    found = name_clusters(means, views, evidence, rng=rng)
+    found = name_clusters(group_means(rows, space, group, size), views, evidence, rng=rng)
     notes = []
     probabilities = probabilities[:, np.argsort(found.best)]
     trace = [found.best[index] for index in head.trace]

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from unpaired._log import track
+
 Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
 
@@ -25,7 +27,7 @@ def nearest_neighbours(queries: Floats, base: Floats, n_neighbours: int) -> Ints
     k = min(n_neighbours, len(base))
     block = max(1, _BLOCK_ENTRIES // len(base))
     found = np.empty((len(queries), k), dtype=np.int64)
-    for start in range(0, len(queries), block):
+    for start in track(range(0, len(queries), block), "Finding neighbours"):
         similarity = queries[start : start + block] @ base.T
         if k < len(base):
             part = np.argpartition(similarity, len(base) - k, axis=1)[:, len(base) - k :]

@@ -84,6 +84,28 @@ def assign(
     return partner
 
 
+def spare_copies(scores: ArrayLike, group: ArrayLike) -> Index:
+    """The later copies of columns that no row asks for, sorted.
+
+    Copies can serve the rows whose best column is one of them; what is over, such as columns of
+    zeros, is for whoever is left. Charged alike, they push no row from the column that suits it.
+
+    Args:
+        scores: (n_rows, n_columns), larger = better.
+        group: (n_columns,) a number that copies of each other share.
+
+    >>> spare_copies([[2.0, 0.0, 0.0], [0.0, 1.0, 1.0], [3.0, 0.0, 0.0]], [0, 1, 1]).tolist()
+    [2]
+    """
+    table, groups = np.asarray(scores), np.asarray(group)
+    order = np.argsort(groups, kind="stable")
+    first = np.searchsorted(groups[order], groups[order])
+    place = np.empty(len(groups), dtype=np.int64)
+    place[order] = np.arange(len(groups)) - first  # 0 for the first of its copies
+    asked = np.bincount(groups[table.argmax(axis=1)], minlength=int(groups.max()) + 1)
+    return np.flatnonzero(place >= np.maximum(asked[groups], 1)).astype(np.int64)
+
+
 def assign_many(
     cost: ArrayLike,
     *,

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from unpaired._log import track
 from unpaired.errors import ConvergenceError
 from unpaired.nets.autoencoder import Autoencoder
 from unpaired.published.config import PublishedConfig
@@ -95,7 +96,7 @@ def learn(
     has_pi_step = bool(len(matching.free_x) and len(matching.free_y))
     fitted = Fitted(training.views((maps[0], maps[1])), matching, None, not has_pi_step)
     fitted.trace.append(matching.pairs)
-    for round_number in range(config.n_rounds):
+    for round_number in track(range(config.n_rounds), "Matching and training"):
         training.theta_step(matching)
         if has_pi_step:
             latents = training.latents()
@@ -157,7 +158,7 @@ class Training:
 
     def pretrain(self) -> None:
         """Train each autoencoder alone on all rows of its view."""
-        for _ in range(self.config.n_pretrain_epochs):
+        for _ in track(range(self.config.n_pretrain_epochs), "Training autoencoders alone"):
             entry = {"step": float(len(self.history))}
             for view, name in enumerate("xy"):
                 order = self.rng.permutation(len(self.inputs[view]))
@@ -184,7 +185,7 @@ class Training:
         ]
         largest = max(len(part) for part in (*parts, *loose))
         n_batches = -(-largest // self.config.batch_size)
-        for _ in range(self.config.n_epochs):
+        for _ in track(range(self.config.n_epochs), "Matching and training"):
             streams = [
                 _batches(len(part), n_batches, self.config.batch_size, self.rng)
                 for part in (*parts, *loose)

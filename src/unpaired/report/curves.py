@@ -6,8 +6,9 @@ import io
 import os
 from pathlib import Path
 
+from unpaired._files import atomic_writer
 from unpaired.errors import InputError, extra
-from unpaired.types import Curves, atomic_writer
+from unpaired.types import Curves
 
 KINDS = ("png", "svg", "pdf")
 MARKS = "os^Dvp*hX<>d"

@@ -13,11 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from unpaired._files import atomic_writer
 from unpaired.errors import InputError, extra
 from unpaired.report import plots
 from unpaired.report.match_page import match_view, verdict_view
 from unpaired.report.numbers import decimals, duration, number, percent
-from unpaired.types import IntArray, Naming, RunResult, atomic_writer
+from unpaired.report.reliability import reliability_view
+from unpaired.types import IntArray, Naming, RunResult
 
 PHOTOS_PER_CLASS = 24
 PHOTOS_PER_REPORT = 500  # keeps the page below 4 MB; every class shows at least 3
@@ -50,22 +52,31 @@ def write_report(result: RunResult, out_dir: str | os.PathLike[str]) -> Path:
 def render_report(result: RunResult) -> str:
     """Return the page as text; the same ``result`` gives the same text."""
     with extra("report"):
-        from jinja2 import Environment, StrictUndefined
+        from jinja2 import Environment, FunctionLoader, StrictUndefined
         from markupsafe import Markup
 
     environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=FunctionLoader(_beside),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     for reading in (number, decimals, percent, duration):
         environment.filters[reading.__name__] = reading
-    source = resources.files(__package__).joinpath("template.html.j2").read_text(encoding="utf-8")
     view = _page(result)
-    script = resources.files(__package__).joinpath("rows.js").read_text(encoding="utf-8")
+    script = _beside("rows.js")
+    view["style"] = Markup(_beside("page.css"))
     view["script"] = Markup(script) if result.match is not None else None
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     view["script_source"] = f"'sha256-{digest}'" if result.match is not None else "'none'"
-    page = environment.from_string(source).render(view)
+    page = environment.get_template("template.html.j2").render(view)
     return page.encode("utf-8", "replace").decode("utf-8")  # file names may hold lone surrogates
+
+
+def _beside(name: str) -> str:
+    """Return a file of this folder: a template, the style, the script."""
+    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
 def _page(result: RunResult) -> dict[str, Any]:
@@ -141,9 +152,15 @@ def _naming(naming: Naming, images: Any, limit: int) -> dict[str, Any]:
         "accuracy": float((labels == truth)[known].mean()) if scored else math.nan,
         "n_known": int(known.sum()),
         "scored": scored,
+        "reliability": None if truth is None else _reliability(naming, truth),
         "groups": [_group(naming, images, c, limit, known) for c in classes],
         "charts": _charts(naming.history),
     }
+
+
+def _reliability(naming: Naming, truth: IntArray) -> dict[str, Any] | None:
+    rows = (truth >= 0) & (naming.labels >= 0)
+    return reliability_view(naming.confidence[rows], naming.labels[rows] == truth[rows])
 
 
 def _check_naming(naming: Naming, images: Any) -> None:

@@ -1,36 +1,43 @@
-"""What the page shows of a match: the verdict, the rows side by side, a map of both sides."""
+"""What the page shows of a match: the verdict, the rows side by side, figures and pictures."""
 
 from __future__ import annotations
 
 import math
-from html import escape
+from collections import Counter
 from typing import Any
 
-import numpy as np
-
-from unpaired.errors import InputError
 from unpaired.report import plots
+from unpaired.report.items import SURE, UNSURE, PhotoBudget, check_items, table_rows
 from unpaired.report.numbers import decimals, number
-from unpaired.types import IntArray, Match, Place, RunResult
+from unpaired.report.reliability import match_reliability
+from unpaired.report.space_map import space_map
+from unpaired.types import Match, RunResult
 
-ROWS_SHOWN = 2000
-"""Rows in the table, at most: more would make the page slow to open."""
-SURE, UNSURE = 0.9, 0.5
-"""Confidence from which on a row counts as sure, and below which as unsure."""
 STARTS_SHOWN = 30
 MEANINGS = {
     "reliable": "Single partners can be relied on where their confidence is high.",
     "coarse": "Probably right for groups of rows, not for each row.",
     "unreliable": "Nothing vouches for this match: treat every partner as a guess.",
 }
-_SIDE, _MARGIN = 440.0, 14.0
+NAMES_NOT_JUDGED = (
+    "Nothing vouches for the names as a whole. When one is wrong, it is usually wrong for all "
+    "photos of a group."
+)
 
 
 def verdict_view(result: RunResult) -> dict[str, Any] | None:
-    """What the first block of the page says; None where there is no match."""
+    """What the first block of the page says; None where photos were named and truth scores it."""
     match = result.match
     if match is None:
-        return None
+        if not result.advice or any(naming.truth is not None for naming in result.namings):
+            return None
+        return {
+            "level": "not judged",
+            "meaning": NAMES_NOT_JUDGED,
+            "figures": [],
+            "reasons": (),
+            "advice": result.advice,
+        }
     verdict = match.verdict
     view: dict[str, Any] = {
         "level": "not judged" if verdict is None else verdict.level,
@@ -42,7 +49,11 @@ def verdict_view(result: RunResult) -> dict[str, Any] | None:
     if verdict is not None:
         low, high = verdict.interval
         view["figures"] = [
-            ("Right for groups of rows", f"{100 * verdict.probability:.0f}%", "probability"),
+            (
+                "Right for groups of rows",
+                f"{100 * verdict.probability:.0f}%",
+                "probability that the mean rank of true partners is below 0.2",
+            ),
             (
                 "Expected rank of the true partner",
                 decimals(verdict.expected_rank, 2),
@@ -56,10 +67,7 @@ def match_view(result: RunResult, match: Match) -> dict[str, Any]:
     """What the section on the match shows; rows without names are called by their numbers."""
     from markupsafe import Markup
 
-    ids_x, ids_y = result.ids_x, result.ids_y
-    for name, ids, n_rows in (("ids_x", ids_x, len(match)), ("ids_y", ids_y, match.n_y)):
-        if ids and len(ids) != n_rows:
-            raise InputError(f"{name} must name all {n_rows} rows: it has {len(ids)} names.")
+    check_items(result, match)
     matched = match.partner >= 0
     starts = sorted(
         match.objective.per_start.items(),
@@ -70,12 +78,12 @@ def match_view(result: RunResult, match: Match) -> dict[str, Any]:
     chart = plots.histogram(
         match.confidence[matched], title="Confidence of the matched rows", x_label="confidence"
     )
-    rows = least_certain_first(match)[:ROWS_SHOWN]
-    drawn = space_map(result.places, match)
+    budget = PhotoBudget()
+    rows = list(table_rows(result, match, budget))
+    kinds = Counter(row["kind"] for row in rows) + Counter(row["verdict"] for row in rows)
+    drawn = space_map(result.places, match, result.ids_x, result.ids_y)
     return {
         "found": match,
-        "ids_x": ids_x or range(len(match)),
-        "ids_y": ids_y or range(match.n_y),
         "summary": [
             line.replace(": nan", ": not measured")
             for line in match.summary().splitlines()
@@ -92,69 +100,18 @@ def match_view(result: RunResult, match: Match) -> dict[str, Any]:
         ],
         "n_starts": len(starts),
         "histogram": Markup(chart) if matched.any() else None,
-        "rows": rows.tolist(),
+        "rows": rows,
         "filters": [
             ("all", "all", len(rows)),
-            ("sure", f"sure, {SURE:g} and more", _count(match, rows, "sure")),
-            ("between", "between", _count(match, rows, "between")),
-            ("unsure", f"unsure, below {UNSURE:g}", _count(match, rows, "unsure")),
-            ("out", "left out", _count(match, rows, "out")),
+            ("sure", f"sure, {SURE:g} and more", kinds["sure"]),
+            ("between", "between", kinds["between"]),
+            ("unsure", f"unsure, below {UNSURE:g}", kinds["unsure"]),
+            ("out", "left out", kinds["out"]),
+            ("wrong", "wrong", kinds["wrong"]),
+            ("right", "right", kinds["right"]),
         ],
-        "kind": {int(row): kind_of(match, int(row)) for row in rows},
+        "n_photos_refused": budget.refused,
+        "reliability": match_reliability(match, result.truth),
         "map": None if drawn is None else Markup(drawn),
         "n_on_map": len(result.places) // 2,
     }
-
-
-def least_certain_first(match: Match) -> IntArray:
-    """Rows by rising confidence, ties by rising margin; rows that were left out come last."""
-    confidence = np.nan_to_num(match.confidence, nan=-1.0)
-    margin = np.nan_to_num(match.margin, nan=-np.inf)
-    return np.lexsort((margin, confidence, match.partner < 0)).astype(np.int64)
-
-
-def kind_of(match: Match, row: int) -> str:
-    """The filter that a row falls under: sure, between, unsure or out."""
-    if match.partner[row] < 0:
-        return "out"
-    confidence = match.confidence[row]
-    return "sure" if confidence >= SURE else "between" if confidence >= UNSURE else "unsure"
-
-
-def _count(match: Match, rows: IntArray, kind: str) -> int:
-    return sum(kind_of(match, int(row)) == kind for row in rows)
-
-
-def space_map(places: tuple[Place, ...], match: Match) -> str | None:
-    """An inline SVG of both sides in the space they share, a line from each row to its partner."""
-    spots = {(place.side, place.row): (place.across, place.up) for place in places}
-    values = np.array(list(spots.values()), dtype=float).reshape(-1, 2)
-    if not len(values) or not np.isfinite(values).all():
-        return None
-    low, span = values.min(axis=0), np.maximum(np.ptp(values, axis=0), 1e-12)
-
-    def at(spot: tuple[float, float]) -> tuple[float, float]:
-        shares = (np.array(spot) - low) / span
-        width = _SIDE - 2 * _MARGIN
-        return _MARGIN + width * float(shares[0]), _MARGIN + width * float(1 - shares[1])
-
-    lines, dots = [], []
-    for (side, row), spot in spots.items():
-        x, y = at(spot)
-        if side == "y":
-            dots.append(f'<path class="spot s1" d="M{x - 3:.1f} {y - 3:.1f}h6v6h-6z"/>')
-            continue
-        dots.append(f'<circle class="spot s0" cx="{x:.1f}" cy="{y:.1f}" r="3"/>')
-        partner = ("y", int(match.partner[row]))
-        if partner in spots:
-            there = at(spots[partner])
-            sure = 0.15 + 0.75 * float(np.clip(match.confidence[row], 0.0, 1.0))
-            lines.append(
-                f'<path class="tie" opacity="{sure:.2f}" '
-                f'd="M{x:.1f} {y:.1f}L{there[0]:.1f} {there[1]:.1f}"/>'
-            )
-    told = f"Map of both sides in the common space: {len(lines)} matched pairs"
-    return (
-        f'<svg class="chart map" viewBox="0 0 {_SIDE:.0f} {_SIDE:.0f}" role="img" '
-        f'aria-label="{escape(told)}">' + "".join(lines + dots) + "</svg>"
-    )

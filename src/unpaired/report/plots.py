@@ -8,44 +8,25 @@ import math
 import os
 import warnings
 from collections.abc import Mapping, Sequence
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from unpaired._files import atomic_writer
 from unpaired.errors import InputError, extra
-from unpaired.types import Naming, RunResult, atomic_writer
+from unpaired.report.svg import axes, axis_labels, nice_ticks, scale, svg
+from unpaired.types import Naming, RunResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Points = Sequence[tuple[float, float]]
 
-# SVG user units. A chart shown 350 px wide on a phone keeps its 14-unit text at 11 px.
-_WIDTH, _HEIGHT = 440.0, 250.0
-_LEFT, _RIGHT, _TOP, _BOTTOM = 56.0, 12.0, 10.0, 42.0
 _MAX_POINTS = 400
 _LARGEST_THUMBNAIL = 96
 _INK, _SOFT, _WRONG = "#1c2027", "#575e69", "#b3261e"
-
-
-def nice_ticks(low: float, high: float, n_ticks: int = 5) -> list[float]:
-    """Return round numbers inside [low, high], about ``n_ticks`` of them.
-
-    >>> nice_ticks(0.0, 1.0)
-    [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
-    """
-    span = high - low
-    if not (math.isfinite(span) and span > 0):
-        return [low]
-    raw = span / max(n_ticks, 1)
-    power = 10.0 ** math.floor(math.log10(raw))
-    step = next(m * power for m in (1, 2, 5, 10) if m * power >= raw * 0.999)
-    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-    digits = max(0, 1 - math.floor(math.log10(step)))
-    return [round(i * step, digits) + 0.0 for i in range(first, last + 1)]
 
 
 def line_chart(
@@ -65,10 +46,10 @@ def line_chart(
     finite = [p for points in thinned.values() for p in points if _is_finite(p)]
     x_low, x_high = _span([x for x, _ in finite])
     y_low, y_high = y_range or _span([y for _, y in finite], pad=0.06)
-    to_x, to_y = _scale(x_low, x_high, y_low, y_high)
+    to_x, to_y = scale(x_low, x_high, y_low, y_high)
 
-    parts = _axes(to_x, to_y, nice_ticks(x_low, x_high), nice_ticks(y_low, y_high))
-    parts += _axis_labels(x_label, y_label)
+    parts = axes(to_x, to_y, nice_ticks(x_low, x_high), nice_ticks(y_low, y_high))
+    parts += axis_labels(x_label, y_label)
     ends = []
     for i, (name, points) in enumerate(thinned.items()):
         path = _path(points, to_x, to_y)
@@ -80,7 +61,7 @@ def line_chart(
             f'<circle class="dot s{i % 4}" cx="{to_x(x_end):.1f}" cy="{to_y(y_end):.1f}" r="3.5"/>'
         )
         ends.append(f"{name} ends at {y_end:.3g}")
-    return _svg(parts, f"{title}: {'; '.join(ends) or 'nothing to draw'}")
+    return svg(parts, f"{title}: {'; '.join(ends) or 'nothing to draw'}")
 
 
 def histogram(values: NDArray[Any], *, title: str, x_label: str, n_bins: int = 20) -> str:
@@ -89,9 +70,9 @@ def histogram(values: NDArray[Any], *, title: str, x_label: str, n_bins: int = 2
     kept = np.clip(kept[np.isfinite(kept)], 0.0, 1.0)
     counts, edges = np.histogram(kept, bins=n_bins, range=(0.0, 1.0))
     top = float(max(counts.max(initial=0), 1)) * 1.04
-    to_x, to_y = _scale(0.0, 1.0, 0.0, top)
+    to_x, to_y = scale(0.0, 1.0, 0.0, top)
     y_ticks = [t for t in nice_ticks(0.0, top, 4) if t == int(t)]
-    parts = _axes(to_x, to_y, nice_ticks(0.0, 1.0), y_ticks) + _axis_labels(x_label, "rows")
+    parts = axes(to_x, to_y, nice_ticks(0.0, 1.0), y_ticks) + axis_labels(x_label, "rows")
     for count, left, right in zip(counts.tolist(), edges[:-1], edges[1:], strict=True):
         x, y = to_x(float(left)) + 1, to_y(count)
         width, height = to_x(float(right)) - x, to_y(0.0) - y
@@ -100,19 +81,23 @@ def histogram(values: NDArray[Any], *, title: str, x_label: str, n_bins: int = 2
             f"<title>{count} from {left:.2f} to {right:.2f}</title></rect>"
         )
     median = f"median {np.median(kept):.2f}" if kept.size else "no values"
-    return _svg(parts, f"{title}: {kept.size} rows, {median}")
+    return svg(parts, f"{title}: {kept.size} rows, {median}")
 
 
 def photo_uri(image: NDArray[np.uint8]) -> str:
-    """Return one (h, w, 3) thumbnail as a JPEG data URI, made smaller when above 96 px."""
+    """Return one (h, w, 3) thumbnail as a data URI, made smaller when above 96 px.
+
+    WebP, at half the size of JPEG; JPEG where this Pillow knows no WebP.
+    """
     with extra("report"):
-        from PIL import Image
+        from PIL import Image, features
 
     picture = Image.fromarray(np.ascontiguousarray(image))
     picture.thumbnail((_LARGEST_THUMBNAIL, _LARGEST_THUMBNAIL))
     buffer = io.BytesIO()
-    picture.save(buffer, format="JPEG", quality=91, subsampling=0, optimize=True)
-    return "data:image/jpeg;base64," + base64.b64encode(buffer.getvalue()).decode("ascii")
+    kind = "webp" if features.check("webp") else "jpeg"
+    picture.save(buffer, format=kind, quality=80)
+    return f"data:image/{kind};base64," + base64.b64encode(buffer.getvalue()).decode("ascii")
 
 
 def save_overview_png(
@@ -147,22 +132,22 @@ def save_overview_png(
     height = head + cell * max(len(given), 1) + foot
     paper = np.full((height, width, 3), 255, dtype=np.uint8)
     figure = Figure(figsize=(width / 100, height / 100), dpi=100, facecolor="white")
-    axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
-    axes.set_axis_off()
+    paint = figure.add_axes((0.0, 0.0, 1.0, 1.0))
+    paint.set_axis_off()
 
-    _label(axes, 20, 28, naming.title, size=15, weight="bold")
+    _label(paint, 20, 28, naming.title, size=15, weight="bold")
     notes = f"The {photos_per_class} most confident photos under each name they were given."
     if naming.truth is not None and (known := naming.truth >= 0).any():
         accuracy = float((naming.labels == naming.truth)[known].mean())
         notes = f"{accuracy:.1%} of {known.sum():,} photos got the right name. " + notes
         legend = "Framed and crossed: wrong name. At right: share right among all so named."
-        _label(axes, 20, height - 20, legend, size=9.5, color=_SOFT)
-    _label(axes, 20, 56, notes, size=10.5, color=_SOFT)
+        _label(paint, 20, height - 20, legend, size=9.5, color=_SOFT)
+    _label(paint, 20, 56, notes, size=10.5, color=_SOFT)
     for row, c in enumerate(given):
         top = head + row * cell
-        _overview_row(axes, paper, naming, result.images, c, top, name_space, photos_per_class)
-    axes.imshow(paper, extent=(0, width, height, 0), interpolation="none", aspect="auto")
-    axes.set(xlim=(0, width), ylim=(height, 0))
+        _overview_row(paint, paper, naming, result.images, c, top, name_space, photos_per_class)
+    paint.imshow(paper, extent=(0, width, height, 0), interpolation="none", aspect="auto")
+    paint.set(xlim=(0, width), ylim=(height, 0))
 
     buffer = io.BytesIO()
     with warnings.catch_warnings():  # a script the font lacks is drawn as boxes, not refused
@@ -240,39 +225,6 @@ def _span(values: Sequence[float], pad: float = 0.0) -> tuple[float, float]:
     return low - pad * (high - low), high + pad * (high - low)
 
 
-def _scale(x_low: float, x_high: float, y_low: float, y_high: float) -> tuple[Any, Any]:
-    """Return two functions from data to SVG user units."""
-    plot_width, plot_height = _WIDTH - _LEFT - _RIGHT, _HEIGHT - _TOP - _BOTTOM
-    return (
-        lambda x: _LEFT + plot_width * (x - x_low) / (x_high - x_low),
-        lambda y: _TOP + plot_height * (y_high - y) / (y_high - y_low),
-    )
-
-
-def _axes(to_x: Any, to_y: Any, x_ticks: list[float], y_ticks: list[float]) -> list[str]:
-    """Return grid lines with their numbers."""
-    right, bottom = _WIDTH - _RIGHT, _HEIGHT - _BOTTOM
-    parts = []
-    for tick in y_ticks:
-        y = to_y(tick)
-        parts.append(f'<path class="grid" d="M{_LEFT:.0f} {y:.1f}H{right:.0f}"/>')
-        parts.append(f'<text x="{_LEFT - 7:.0f}" y="{y + 4.5:.1f}" class="end">{tick:.6g}</text>')
-    for tick in x_ticks:
-        x = to_x(tick)
-        parts.append(f'<text x="{x:.1f}" y="{bottom + 18:.0f}" class="mid">{tick:.6g}</text>')
-    parts.append(f'<path class="axis" d="M{_LEFT:.0f} {bottom:.0f}H{right:.0f}"/>')
-    return parts
-
-
-def _axis_labels(x_label: str, y_label: str) -> list[str]:
-    middle_x, middle_y = (_LEFT + _WIDTH - _RIGHT) / 2, (_TOP + _HEIGHT - _BOTTOM) / 2
-    parts = [f'<text x="{middle_x:.0f}" y="{_HEIGHT - 6:.0f}" class="mid">{escape(x_label)}</text>']
-    if y_label:
-        turn = f'transform="translate(12 {middle_y:.0f}) rotate(-90)"'
-        parts.append(f'<text {turn} class="mid">{escape(y_label)}</text>')
-    return parts
-
-
 def _path(points: Points, to_x: Any, to_y: Any) -> str:
     """Return the ``d`` of a line through the points, with a gap where one is not finite."""
     pieces, pen_down = [], False
@@ -283,10 +235,3 @@ def _path(points: Points, to_x: Any, to_y: Any) -> str:
         pieces.append(f"{'L' if pen_down else 'M'}{to_x(point[0]):.1f} {to_y(point[1]):.1f}")
         pen_down = True
     return "".join(pieces)
-
-
-def _svg(parts: list[str], description: str) -> str:
-    return (
-        f'<svg class="chart" viewBox="0 0 {_WIDTH:.0f} {_HEIGHT:.0f}" role="img" '
-        f'aria-label="{escape(description)}" fill="none" stroke="none">' + "".join(parts) + "</svg>"
-    )

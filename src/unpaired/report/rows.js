@@ -7,6 +7,7 @@
   const first = new Map(rows.map((row, place) => [row, place]));
   const find = document.getElementById("find");
   const shown = document.getElementById("shown");
+  const none = document.getElementById("none");
   const buttons = Array.from(document.querySelectorAll("#controls button"));
   const heads = Array.from(table.tHead.rows[0].cells);
   let kind = "all";
@@ -15,12 +16,13 @@
     const wanted = find.value.trim().toLowerCase();
     let count = 0;
     for (const row of rows) {
-      const ofKind = kind === "all" || row.dataset.kind === kind;
+      const ofKind = kind === "all" || row.dataset.kind === kind || row.dataset.truth === kind;
       const names = `${row.cells[0].textContent}\n${row.cells[1].textContent}`.toLowerCase();
       row.hidden = !(ofKind && names.includes(wanted));
       count += row.hidden ? 0 : 1;
     }
-    shown.textContent = `${count} of ${rows.length} rows shown`;
+    none.hidden = count > 0;
+    shown.textContent = `${count.toLocaleString("en")} of ${rows.length.toLocaleString("en")} rows shown`;
   }
 
   function compare(left, right) {
@@ -36,7 +38,8 @@
     const up = head.getAttribute("aria-sort") !== "ascending";
     for (const other of heads) other.setAttribute("aria-sort", "none");
     head.setAttribute("aria-sort", up ? "ascending" : "descending");
-    const text = new Map(rows.map((row) => [row, row.cells[column].textContent.trim()]));
+    const name = (cell) => (cell.querySelector(".name") || cell).textContent.trim();
+    const text = new Map(rows.map((row) => [row, name(row.cells[column])]));
     rows.sort((a, b) => (up ? 1 : -1) * compare(text.get(a), text.get(b)) || first.get(a) - first.get(b));
     body.append(...rows);
   }

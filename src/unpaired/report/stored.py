@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from unpaired.errors import DataError
-from unpaired.types import Match, Objective, Place, RunResult, Verdict
+from unpaired.types import Items, Match, Objective, Place, RunResult, Verdict
 
 FILE = "report.json"
 FORMAT = 1
@@ -29,6 +29,8 @@ def write_stored(result: RunResult, folder: Path) -> None:
     record: dict[str, Any] = {"format": FORMAT}
     record |= {name: getattr(result, name) for name in _PLAIN}
     record |= {name: list(getattr(result, name)) for name in ("notes", "advice", "ids_x", "ids_y")}
+    for name in ("items_x", "items_y"):  # texts; photos are read anew
+        record[name] = {str(row): text for row, text in getattr(result, name).texts.items()}
     record["places"] = [[p.side, p.row, p.across, p.up] for p in result.places]
     if result.match is not None:
         own = {f.name: getattr(result.match, f.name) for f in fields(Match)}
@@ -72,6 +74,9 @@ def _result(record: dict[str, Any]) -> RunResult:
     plain = {name: _read(record[name]) for name in _PLAIN}
     for name in ("notes", "advice", "ids_x", "ids_y"):
         plain[name] = tuple(str(text) for text in record[name])
+    for name in ("items_x", "items_y"):
+        texts = record.get(name, {})  # version 0.2.0 wrote none
+        plain[name] = Items({int(row): str(text) for row, text in texts.items()})
     places = tuple(
         Place(str(side), int(row), float(across), float(up))
         for side, row, across, up in _read(record["places"])

@@ -12,7 +12,7 @@ from scipy.special import softmax
 
 from unpaired.math.copies import copies_of
 from unpaired.math.neighbours import build_cells, search_cells, top_k
-from unpaired.plans.assignment import assign, assign_sparse, complete
+from unpaired.plans.assignment import assign, assign_sparse, complete, spare_copies
 from unpaired.plans.plan import DENSE_ENTRIES
 from unpaired.problem.problem import MANY_TO_ONE, ONE_TO_ONE, Problem
 from unpaired.spaces.solution import Evidence, HeldPair, Solution
@@ -160,7 +160,10 @@ def read_scores(problem: Problem, solution: Solution) -> Reading:
         scores = (left @ right.T).astype(np.float64)
         if problem.side is not None:
             scores += problem.side.block(np.arange(n_x), np.arange(n_y))
-        counted = scores * _counts(problem) if solution.kind == TINY else scores
+        counted = scores * _counts(problem) if solution.kind == TINY else scores.copy()
+        lowest = counted.min()
+        counted[:, spare_copies(scores, copies_of(problem.y)[0])] = lowest
+        counted[spare_copies(scores.T, copies_of(problem.x)[0])] = lowest
         partner = assign(-counted, known=problem.known, forbidden=problem.forbidden)
         own = scores[np.arange(n_x), np.maximum(partner, 0)]
         shares = 1.0 / np.exp((scores - own[:, None]) / heat).sum(axis=1)

@@ -20,6 +20,7 @@ from scipy.special import softmax
 from torch import Tensor
 
 from unpaired._checks import check_view
+from unpaired._log import step
 from unpaired._saving import write_saved
 from unpaired.errors import InputError
 from unpaired.math.neighbours import top_k
@@ -129,6 +130,7 @@ def learn_translations(
             f"{x.shape[1]} and {y.shape[1]}. Reduce them first, by principal components."
         )
     known = np.empty((0, 2), dtype=np.int64) if known is None else known
+    step("Learning maps into the other side's columns")
     left, right, is_known = _partners(space, x, y, known, partner, rng)
     sides = torch.as_tensor(left), torch.as_tensor(right)
     units = [bool((np.abs(np.linalg.norm(s, axis=1) - 1) < UNIT).all()) for s in (x, y)]

@@ -51,3 +51,14 @@ CALIBRATION = Calibration(
     repeated=(18, 18),
     repeated_rank=(0.0, 0.0, 0.05),
 )
+
+NAMES = Regime(
+    intercept=-3.0,
+    weights={"gap": 1.0, "agreement and repeated": 1.0, "all three": 1.0},
+    knots=(-3.0, 0.0),
+    rank=(0.45, 0.3),
+    low=(0.1, 0.05),
+    high=(0.6, 0.5),
+    row=0.5,
+)
+"""Of names of groups without labels; python -m benchmarks.trust_names fit."""

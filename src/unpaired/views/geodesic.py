@@ -88,7 +88,7 @@ def fit_geodesic(
     graph = csr_matrix((lengths, (start, near.cpu().numpy().ravel())), (n, n))
     graph = graph.maximum(graph.T)
     marks = np.sort(rng.permutation(n)[:n_landmarks])
-    paths = dijkstra(graph, directed=False, indices=marks).T  # (n, m)
+    paths = dijkstra(graph, indices=marks).T  # (n, m); the graph is symmetric
     if connected_components(graph, directed=False, return_labels=False) > 1:
         reach = paths[np.isfinite(paths)].max()
         straight = squared_distances(placed, placed[torch.as_tensor(marks)]).sqrt().cpu().numpy()

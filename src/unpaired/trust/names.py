@@ -1,0 +1,95 @@
+"""What may be claimed of names that groups of rows were given."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import expit
+from scipy.stats import norm
+
+from unpaired.spaces.solution import Evidence
+from unpaired.trust.calibration import NAMES, Regime
+from unpaired.trust.verdict import COARSE, ENOUGH, GOOD, LEAST_HELD, NINETY, WEIGHT, with_held_out
+from unpaired.types import Verdict
+
+NAMED = 0.75
+"""Share of held-out labels that must have been named for single rows to be relied on."""
+LEAST_CLASSES = 5
+"""With fewer names chance alone orders them rightly too often for a geometry to vouch for it."""
+LEAST_ROWS = 20
+"""Rows for each class without which groups cannot be told."""
+
+
+def name_features(evidence: Evidence) -> dict[str, float]:
+    """What enters the log odds of names, each the larger the better; not measured is 0."""
+    agreement, gap, repeated = (
+        float(np.clip(np.nan_to_num(value, nan=0.0), 0.0, 1.0))
+        for value in (evidence.agreement, evidence.gap, evidence.repeated)
+    )
+    return {
+        "gap": gap,
+        "agreement and repeated": agreement * repeated,
+        "all three": agreement * repeated * gap,
+    }
+
+
+def judge_names(evidence: Evidence, n_rows: int, n_classes: int, regime: Regime = NAMES) -> Verdict:
+    """The verdict on names: as for a match, with classes in the place of the rows of y.
+
+    Only labels that were held out let single rows be relied on.
+    """
+    relied = False
+    if len(evidence.held_out) >= LEAST_HELD:
+        expected, deviation = with_held_out([pair.rank for pair in evidence.held_out])
+        probability = float(norm.cdf((GOOD - expected) / deviation))
+        low, high = expected - NINETY * deviation, expected + NINETY * deviation
+        right = float(np.mean([pair.right for pair in evidence.held_out]))
+        relied = len(evidence.held_out) >= ENOUGH and right >= NAMED
+    else:
+        score = regime.intercept
+        if n_classes >= LEAST_CLASSES and n_rows >= LEAST_ROWS * n_classes:
+            values = name_features(evidence)
+            score += sum(weight * values[name] for name, weight in regime.weights.items())
+        probability = float(expit(score))
+        expected, low, high = (
+            float(np.interp(score, regime.knots, values))
+            for values in (regime.rank, regime.low, regime.high)
+        )
+    level = "coarse" if probability >= COARSE else "unreliable"
+    level = "reliable" if relied and probability >= COARSE else level
+    bounds = float(np.clip(low, 0.0, 1.0)), float(np.clip(high, 0.0, 1.0))
+    told = reasons_for_names(evidence, n_rows, n_classes)
+    return Verdict(level, probability, float(np.clip(expected, 0.0, 1.0)), bounds, told)
+
+
+def name_certainty(
+    evidence: Evidence, verdict: Verdict, n_classes: int, regime: Regime = NAMES
+) -> float:
+    """How many of the rows that are sure of their group have the right name, as far as is known.
+
+    Labels that were held out tell; without them the verdict does, and a name that is drawn at
+    random is right one time in ``n_classes``.
+    """
+    if len(evidence.held_out) >= LEAST_HELD:
+        claimed = sum(pair.share for pair in evidence.held_out)
+        named = sum(pair.right for pair in evidence.held_out)
+        return float(min(named / (claimed + WEIGHT), 1.0))
+    return max(1.0 / n_classes, verdict.probability * regime.row)
+
+
+def reasons_for_names(evidence: Evidence, n_rows: int, n_classes: int) -> tuple[str, ...]:
+    """Sentences on what speaks for and against the names."""
+    if len(evidence.held_out) >= LEAST_HELD:
+        right = float(np.mean([pair.right for pair in evidence.held_out]))
+        return (f"{len(evidence.held_out)} labels, held out, were named right in {right:.0%}",)
+    found = []
+    if np.isfinite(evidence.repeated):
+        found.append(f"two halves of the rows agree on {max(evidence.repeated, 0.0):.0%} of names")
+    if evidence.agreement < 0.6:
+        found.append("descriptions of the classes disagree")
+    if evidence.gap < 0.1:
+        found.append("hardly better than class vectors that have nothing to do with the rows")
+    if n_classes < LEAST_CLASSES:
+        found.append(f"few classes ({n_classes}): their geometry cannot tell one from another")
+    if n_rows < LEAST_ROWS * n_classes:
+        found.append(f"few rows ({n_rows}) for {n_classes} classes")
+    return tuple(found)
