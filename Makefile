@@ -4,6 +4,7 @@ PYTHON ?= python3
 PIP_FLAGS ?= -qq
 # Those that can be run; one only, and shorter: make bench BENCH=matching BENCH_FLAGS="--seeds 1"
 BENCH ?= $(patsubst benchmarks/%.py,%,$(shell grep -ls __main__ benchmarks/[a-z]*.py))
+TUTORIALS := $(patsubst examples/plot_%.py,%,$(wildcard examples/plot_*.py))
 
 BIN := .venv/bin
 # Without build isolation, nothing outside constraints.txt is ever fetched; what is never imported
@@ -69,9 +70,9 @@ bench: $(BENCH_DEPS) ## run the benchmarks beside other packages
 	done
 
 docs: $(DOCS_DEPS) ## run the tutorials and build the documentation into site/
-	@$(ONE_THREAD) $(BIN)/python scripts/gallery.py
+	@printf '%s\n' $(TUTORIALS) | $(ONE_THREAD) xargs -P 2 -n 1 $(BIN)/python scripts/gallery.py
 	@echo "building the documentation"
-	@$(BIN)/python -m mkdocs build --strict --quiet
+	@$(BIN)/python -m mkdocs build --strict
 	@echo "open site/index.html"
 
 clean: ## remove the virtual environment and everything built

@@ -9,7 +9,7 @@ will work, match, and read the result with the words in it.
 #
 # So that this page runs anywhere, made-up vectors stand in: 1,000 "words" in clusters of uneven
 # size; the second language turns them, widens 100 columns to 300 and adds noise. Real languages
-# differ by more: what [English and French](../results.md#english-and-french-words), or [English and
+# differ by more: what [English and French](../notebook/first-figures.md), or [English and
 # Japanese](../will-it-work.md) give without a pair is another matter.
 
 from pathlib import Path

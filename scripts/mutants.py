@@ -27,8 +27,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 COPIED = ("src", "tests", "scripts", "docs", "pyproject.toml", "README.md")
 LIST = ROOT / "scripts" / "mutants.toml"
-TIMEOUT = 900
-"""Seconds after which a run counts as noticed: a mutant may loop for ever."""
+PATIENCE = 5
+"""A mutant that takes so many times as long as all tests took before may never end: noticed."""
 
 
 @dataclass(frozen=True)
@@ -79,15 +79,15 @@ def copy_of(root: Path, folder: Path) -> Path:
     return folder
 
 
-def run_tests(folder: Path, tests: Sequence[str]) -> int:
-    """The exit code of pytest in the copy; 1 = a test failed, or none ended in time."""
+def run_tests(folder: Path, tests: Sequence[str], timeout: float | None = None) -> int:
+    """The exit code of pytest in the copy; 1 = a test failed, or none ended in time (seconds)."""
     threads = {name: "1" for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
     environment = os.environ | threads | {"PYTHONPATH": str(folder / "src")}
     environment["PYTHONDONTWRITEBYTECODE"] = "1"
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
     try:
         done = subprocess.run(
-            command, cwd=folder, env=environment, capture_output=True, timeout=TIMEOUT, check=False
+            command, cwd=folder, env=environment, capture_output=True, timeout=timeout, check=False
         )
     except subprocess.TimeoutExpired:
         return 1
@@ -101,15 +101,17 @@ def survivors(mutants: Sequence[Mutant], root: Path = ROOT) -> list[str]:
     with tempfile.TemporaryDirectory() as name:
         folder = copy_of(root, Path(name))
         every = sorted({test for mutant in mutants for test in mutant.tests})
+        began = time.monotonic()
         if run_tests(folder, every) != 0:
             raise SystemExit("The tests do not pass on the code as it is: mend that first.")
+        timeout = PATIENCE * (time.monotonic() - began)
         found = []
         for mutant in mutants:
             path = folder / "src" / "unpaired" / mutant.file
             whole = path.read_text(encoding="utf-8")
             path.write_text(whole.replace(mutant.old, mutant.new), encoding="utf-8")
             began = time.monotonic()
-            code = run_tests(folder, mutant.tests)
+            code = run_tests(folder, mutant.tests, timeout)
             path.write_text(whole, encoding="utf-8")
             verdict = {0: "SURVIVED", 1: "noticed"}.get(code, f"COULD NOT BE RUN ({code})")
             print(f"{verdict:10} {time.monotonic() - began:5.0f} s  {mutant.name}", flush=True)

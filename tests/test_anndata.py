@@ -3,6 +3,7 @@
 import gzip
 import subprocess
 import sys
+from dataclasses import replace
 
 import anndata
 import h5py
@@ -13,8 +14,11 @@ from scipy import sparse
 
 import unpaired
 import unpaired.anndata
+from unpaired.anndata import transfer_labels
 from unpaired.errors import DataError, InputError
+from unpaired.files.cells import CellNotes
 from unpaired.files.reading import read_table
+from unpaired.types import Verdict
 
 N = 120
 
@@ -150,6 +154,36 @@ def test_labels_stop_at_the_cut_off(assays, rng):
     assert missing.sum() == ((sure > 0) & (sure < least)).sum() > 0
     assert (missing == (atac.obs["unpaired_partner"] == "")).all()
     assert (atac.obs["unpaired_confidence"][~missing] >= least).all()
+
+
+def notes(space, partner):
+    n_cells = len(space)
+    names = np.array([str(p) for p in partner])
+    return CellNotes(space, np.asarray(partner), names, np.full(n_cells, 0.2), {})
+
+
+def test_labels_are_voted_for_where_single_partners_are_not_reliable(rng):
+    """Scores put a cell near all cells of its own kind; its partner is drawn at random."""
+    kinds = np.repeat([0, 1, 2], 20)
+    space = np.eye(3)[kinds] * 4 + 0.1 * rng.standard_normal((60, 3))
+    own, other = notes(space, rng.permutation(60)), notes(space.copy(), rng.permutation(60))
+    own.partner[5] = -1
+    column = pd.Series(np.array(["B", "NK", "T"])[kinds])
+    coarse = Verdict("coarse", 0.8, 0.1, (0.0, 0.2), ())
+    values, confidence = transfer_labels(column, own, other, coarse)
+    right = np.asarray(values) == column.to_numpy()
+    assert right.sum() == 59
+    assert pd.isna(values[5])
+    assert confidence[5] == 0
+    np.testing.assert_allclose(np.delete(confidence, 5), 0.8)  # all ten are of one kind
+    assert pd.isna(transfer_labels(column, own, other, coarse, 0.81)[0]).all()
+    sure, own_confidence = transfer_labels(column, own, other, replace(coarse, level="reliable"))
+    assert sure[0] == column[own.partner[0]]
+    assert own_confidence[0] == 0.2
+    mixed = column.where(np.arange(60) % 2 == 0)  # every other cell has no label
+    values, confidence = transfer_labels(mixed, own, other, coarse)
+    assert (np.asarray(values) == column.to_numpy()).sum() == 59
+    assert 0.1 < np.delete(confidence, 5).mean() < 0.7
 
 
 def test_a_handful_of_cells(rng):

@@ -31,7 +31,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "views": {"math"},
     "problem": {"errors", "types", "_checks", "math"},
     "plans": {"errors", "types", "math"},
-    "solvers": {"errors", "types", "math", "plans"},
+    "solvers": {"_checks", "errors", "types", "math", "plans"},
     "trust/false_discovery": {"errors", "plans"},
     "spaces": {"errors", "_files", "_log", "_saving", "types", "_checks", "math", "nets", "views"}
     | {"problem", "plans", "trust/false_discovery"},
@@ -78,7 +78,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"checking"},
     "report": {"errors", "_files", "types"},
     "files": {"errors", "_files", "types"},
-    "anndata": {"errors", "types", "_random", "_checks", "matching", "files"},
+    "anndata": {"errors", "types", "_random", "_checks", "math", "spaces", "matching", "files"},
     "demo": {"types", "naming", "evaluation", "datasets", "models", "experiment"},
     "bench": {"errors", "_files", "types", "_random", "_checks", "matching", "evaluation"}
     | {"features", "datasets", "registry", "experiment"},

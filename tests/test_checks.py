@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -136,8 +138,6 @@ SPOILT[1, 2], SPOILT[2, 0] = np.nan, np.inf
         (VALUES[None], TWO_DIMENSIONS.format("(1, 3, 3)", "")),
         (torch.ones(2, 3, 4), TWO_DIMENSIONS.format("(2, 3, 4)", "")),
         (3.0, TWO_DIMENSIONS.format("()", "")),
-        (None, TWO_DIMENSIONS.format("()", "")),
-        ("vectors.npy", TWO_DIMENSIONS.format("()", "")),
         (VALUES[:1], TOO_SMALL.format("(1, 3)", ONE_ROW)),
         (VALUES[:0], TOO_SMALL.format("(0, 3)", ONE_ROW)),
         (pd.DataFrame(), TOO_SMALL.format("(0, 0)", ONE_ROW)),
@@ -486,3 +486,9 @@ def test_columns_like_those_of_fit():
         check_columns, ("a", "c", "b"), 3, "images", 3, seen
     )
     assert message_of(check_columns, ("a", "c"), 2, "x", 2, ("a", "a"))
+
+
+@pytest.mark.parametrize("value", [None, "x.csv", Path("x.csv"), b"x.csv"], ids=repr)
+def test_paths_and_nothing_are_no_views(value):
+    with pytest.raises(InputError, match=r"x must be an array, a tensor or a frame: it is .*Read"):
+        check_view(value, "x")

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import unpaired
+from unpaired.cli import app
 
 
 def run(*arguments, cwd):
@@ -61,6 +62,25 @@ def test_help_names_the_commands(tmp_path):
     for word in ("demo", "match", "data", "bench", "ls", "info"):
         assert word in done.stdout
     assert run("--version", cwd=tmp_path).stdout.strip() == f"unpaired {unpaired.__version__}"
+
+
+def commands():
+    """The words of every command, groups walked into."""
+    groups = [((), app)]
+    for words, group in groups:
+        groups += [
+            ((*words, g.typer_instance.info.name), g.typer_instance)
+            for g in group.registered_groups
+        ]
+        for one in group.registered_commands:
+            yield *words, one.name or one.callback.__name__
+
+
+@pytest.mark.parametrize("words", list(commands()), ids=" ".join)
+def test_the_help_of_every_command_has_an_example(words, typed):
+    code, out, _ = typed(*words, "--help")
+    assert code == 0
+    assert f"Example: unpaired {' '.join(words)}" in " ".join(out.split())
 
 
 def test_ls_lists_names_without_loading_them(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,11 @@ def check_view(value: Any, name: str, *, min_rows: int = 2) -> NDArray[np.float6
     Raises:
         InputError: when the values cannot be used, naming ``name`` and the rule it breaks.
     """
+    if value is None or isinstance(value, str | bytes | os.PathLike):
+        raise InputError(
+            f"{name} must be an array, a tensor or a frame: it is {value!r}. Read a file "
+            "first; the command unpaired match takes files."
+        )
     array = _to_numpy(value, name)
     if array.ndim != 2:
         hint = " Reshape a single column with x[:, None]." if array.ndim == 1 else ""
@@ -258,6 +264,24 @@ def check_one_to_one(pairs: IntArray) -> IntArray:
                 f"pairs must be one to one: row {row} of {side} is paired with rows {partners}. "
                 'Keep one of them, or use relation="many-to-one" or DMAE, which takes several.'
             )
+    return pairs
+
+
+def check_one_class(known: IntArray) -> IntArray:
+    """Known pairs of many-to-one, without repeats: a row of x has one class.
+
+    Raises:
+        InputError: when a row of x is given two.
+    """
+    pairs = np.unique(known, axis=0)
+    rows, counts = np.unique(pairs[:, 0], return_counts=True)
+    if (counts > 1).any():
+        row = int(rows[counts > 1][0])
+        named = pairs[pairs[:, 0] == row, 1].tolist()
+        raise InputError(
+            "pairs must give each row of x one row of y in many-to-one: row "
+            f"{row} of x has {named}. Keep one of them."
+        )
     return pairs
 
 

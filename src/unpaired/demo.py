@@ -149,6 +149,7 @@ def describe_naming(
         confidence=model.confidence_,
         truth=pile.labels,
         history=history,
+        verdict=model.verdict_,
     )
 
 

@@ -77,7 +77,7 @@ def run_match(
 def advice_on(found: Match, aligned: Alignment | None) -> tuple[str, ...]:
     """What to do next with a match, in sentences."""
     if found.verdict is None or aligned is None or aligned.problem is None:
-        return ("look at a few rows of every class: nothing vouches for the names as a whole",)
+        return ("look at a few rows of every class: a name is right or wrong for a whole group",)
     shape = shape_of(aligned.problem)
     return advise(found.verdict, shape.n, len(aligned.problem.known), shape.repeats)
 

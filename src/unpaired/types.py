@@ -209,6 +209,8 @@ class Naming:
     truth: IntArray | None = None
     history: list[dict[str, float]] = field(default_factory=list)
     """One dict per step; keys as in ``DMAE.history_`` plus precision and recall where known."""
+    verdict: Verdict | None = None
+    """What may be claimed of the names as a whole; None where nothing was judged."""
 
 
 @dataclass(frozen=True)

@@ -417,6 +417,7 @@ OTHERS = {
     "report: no run": (["report", "empty"], "empty"),
     "ls": (["ls", "solver"], 'Did you mean "solvers"'),
     "data get": (["data", "get", "imagenet"], 'Unknown package to fetch "imagenet"'),
+    "data get: out": (["data", "get", "wink", "--out", "good.npy"], "good.npy is a file"),
     "data check": (["data", "check", "none"], "There is no folder none"),
     "bench: config": (["bench", "matching", "--config", "config.toml"], "config.toml"),
     "bench: broken config": (["bench", "matching", "--config", "broken.toml"], "broken.toml"),

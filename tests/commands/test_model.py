@@ -102,3 +102,17 @@ def test_a_classifier_is_no_model_of_two_sides(run, tmp_path, rng):
     code, _, err = run("transform", "model", "x.npy")
     assert code == 2
     assert "MODEL must be a model of two sides: model holds a UnsupervisedClassifier" in err
+
+
+def test_programs_are_told_in_json(run, model):
+    code, out, _ = run("transform", "model", "x.npy", "--out", "e.npy", "--json")
+    assert (code, json.loads(out)) == (
+        0,
+        {"rows": 60, "columns": np.load("e.npy").shape[1], "out": "e.npy"},
+    )
+    code, out, _ = run("retrieve", "model", "x.npy", "y.csv", "-k", "2", "--json")
+    told = {"queries": 60, "rows": 60, "k": 2, "out": "retrieved.csv"}
+    assert (code, json.loads(out)) == (0, told)
+    code, out, _ = run("ls", "measures", "--json")
+    assert code == 0
+    assert "hsic" in json.loads(out)["measures"]

@@ -317,7 +317,7 @@ def told(match):
 @pytest.mark.parametrize(
     "keyword",
     ["pairs", "relation", "forbidden", "similarity", "shared", "weights", "start", "leave_out"]
-    + ["class_sizes"],
+    + ["class_sizes", "min_confidence"],
 )
 def test_a_keyword_changes_the_match_or_is_refused(kind, keyword):
     value = keywords(kind)[keyword]
@@ -339,6 +339,8 @@ def test_a_keyword_changes_the_match_or_is_refused(kind, keyword):
         assert "given start" in " ".join(found.objective.per_start)
     if keyword == "class_sizes":
         assert np.bincount(found.partner).max() <= value[0]
+    if keyword == "min_confidence":
+        assert (found.partner >= 0).sum() == (matched(kind).confidence >= value).sum()
 
 
 def test_the_walk_names_every_keyword():
@@ -348,6 +350,14 @@ def test_the_walk_names_every_keyword():
         "relation",
         "class_sizes",
     }
+
+
+@pytest.mark.parametrize(
+    "keyword", ["pairs", "forbidden", "similarity", "shared", "weights", "start", "leave_out"]
+)
+def test_align_takes_a_keyword_as_match_does(keyword):
+    arguments = {**plain_problem("tiny"), keyword: keywords("tiny")[keyword]}
+    assert told(matching.align(**arguments).match) == told(unpaired.match(**arguments))
 
 
 @pytest.mark.parametrize("kind", KINDS)

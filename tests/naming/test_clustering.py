@@ -6,7 +6,6 @@ from unpaired.naming.clustering import (
     cluster,
     follow_seeds,
     mean_by,
-    membership,
     spherical_k_means,
     sum_by,
 )
@@ -51,13 +50,6 @@ def test_means_and_sums_of_groups():
     index = np.array([0, 0, 2, -1])
     np.testing.assert_allclose(sum_by(rows, index, 3), [[4.0], [0.0], [10.0]])
     np.testing.assert_allclose(mean_by(rows, index, 3), [[2.0], [28.5], [10.0]])
-
-
-def test_membership_is_a_softmax_of_cosines(rng):
-    rows, centres = rng.standard_normal((5, 3)), rng.standard_normal((2, 3))
-    logits = 10.0 * rows @ centres.T
-    expected = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
-    np.testing.assert_allclose(membership(rows, centres), expected)
 
 
 def test_seeds_are_followed_also_to_uneven_groups_and_to_one_without_a_label(seed):

@@ -7,7 +7,6 @@ import itertools
 import numpy as np
 import pytest
 
-from unpaired.errors import InputError
 from unpaired.plans import assignment
 from unpaired.plans._auction import auction
 from unpaired.plans.assignment import (
@@ -102,8 +101,7 @@ def test_one_to_one_is_the_optimum(shape, seed, sparse, skip):
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("n", [3, 6])
-@pytest.mark.parametrize("skip", [None, 0.4])
-def test_many_to_one_is_the_optimum(seed, n, skip):
+def test_many_to_one_is_the_optimum(seed, n):
     rng = np.random.default_rng(seed)
     m = 3
     cost = rng.normal(size=(n, m)) + np.array([0.0, 1.0, 2.0])
@@ -113,11 +111,9 @@ def test_many_to_one_is_the_optimum(seed, n, skip):
     blocked = cost.copy()
     for r, c in forbidden or []:
         blocked[r, c] = np.inf
-    partner = assign_many(
-        cost, capacity=capacity, known=known or None, forbidden=forbidden, skip_cost=skip
-    )
-    want = brute(blocked, known=known, skip=skip, capacity=capacity, one_to_one=False)
-    same(value(blocked, partner, known=known, skip=skip), want)
+    partner = assign_many(cost, capacity=capacity, known=known or None, forbidden=forbidden)
+    want = brute(blocked, known=known, capacity=capacity, one_to_one=False)
+    same(value(blocked, partner, known=known), want)
     if capacity is not None:
         assert (np.bincount(partner[partner >= 0], minlength=m) <= capacity).all()
 
@@ -161,29 +157,6 @@ def test_duplicate_and_empty_candidates():
 def test_no_rows_no_columns():
     assert assign(np.empty((0, 3))).tolist() == []
     assert assign(np.empty((2, 0))).tolist() == [-1, -1]
-
-
-def test_errors_name_the_argument():
-    with pytest.raises(InputError, match="known"):
-        assign(np.zeros((3, 3)), known=[(0, 1), (2, 1)])
-    with pytest.raises(InputError, match="known"):
-        assign(np.zeros((3, 3)), known=[(0, 3)])
-    with pytest.raises(InputError, match="cost"):
-        assign(np.array([[np.nan]]))
-    with pytest.raises(InputError, match="skip_cost"):
-        assign(np.zeros((3, 3)), skip_cost=[1.0])
-    with pytest.raises(InputError, match="capacity"):
-        assign_many(np.zeros((3, 2)), capacity=[0, 3], known=[(0, 0)])
-    with pytest.raises(InputError, match="candidates"):
-        assign_sparse([[5]], [[1.0]], 3)
-    with pytest.raises(InputError, match="capacity must hold 2 whole numbers"):
-        assign_many(np.zeros((3, 2)), capacity=[1.5, 3])
-    with pytest.raises(InputError, match="known must name a row once"):
-        assign_many(np.zeros((3, 2)), known=[(0, 0), (0, 1)])
-    with pytest.raises(InputError, match="cost must be a matrix"):
-        assign(np.zeros(3))
-    with pytest.raises(InputError, match="candidates and costs must both be"):
-        assign_sparse([[0, 1]], [[1.0]], 3)
 
 
 def test_copies_that_rows_ask_for_are_not_spare(rng):

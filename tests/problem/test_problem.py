@@ -56,7 +56,7 @@ def test_rows_may_be_left_out_when_it_is_said(given, meant):
 def test_many_to_one_takes_sizes_and_pairs_of_one_class_with_many_rows():
     found = check(**MANY, pairs=[[0, 1], [2, 1], [0, 1]], class_sizes=[3, 3, 2, 2])
     assert found.known.tolist() == [[0, 1], [2, 1]]
-    assert found.class_sizes == [3, 3, 2, 2]
+    assert found.class_sizes.tolist() == [3, 3, 2, 2]
 
 
 ONE_OR_MANY = (
@@ -79,6 +79,21 @@ AUTO = ' "auto" leaves out the rows whose match is more probably wrong than righ
             {"class_sizes": [1] * 10},
             "class_sizes must be None for one-to-one, where each row of y takes one row of x: got "
             'a value. Leave it out, or pass relation="many-to-one".',
+        ),
+        (
+            {**MANY, "class_sizes": [3, 3, 3]},
+            "class_sizes must hold 4 whole numbers, one for each row of y: got an array of shape "
+            "(3,) and type int64. Say how many rows of x each may take.",
+        ),
+        (
+            {**MANY, "class_sizes": [1.5, 3, 3, 3]},
+            "class_sizes must hold 4 whole numbers, one for each row of y: got an array of shape "
+            "(4,) and type float64. Say how many rows of x each may take.",
+        ),
+        (
+            {**MANY, "class_sizes": [3, 1, 3, 3], "pairs": [[0, 1], [2, 1]]},
+            "class_sizes must leave room for the known pairs: row 1 of y may take 1 rows and has "
+            "more known pairs. Raise it.",
         ),
         ({**MANY, "start": np.zeros(10, int)}, f"start {ONE_OR_MANY}"),
         ({**MANY, "leave_out": True}, f"leave_out {ONE_OR_MANY}"),

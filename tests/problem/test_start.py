@@ -112,7 +112,3 @@ def test_what_cannot_be_used_is_refused_with_a_sentence(start, message):
     with pytest.raises(InputError) as caught:
         check_start(start, 10, 8)
     assert str(caught.value) == message
-
-
-def test_no_start_is_none():
-    assert check_start(None, 3, 3) is None

@@ -527,12 +527,18 @@ def test_truth_marks_rows_counts_them_and_judges_confidence():
     assert "Is confidence what it says?" not in plain.titles()
 
 
-def test_photos_that_nobody_judged_get_advice_first():
-    naming = replace(make_naming(), truth=None)
+def test_the_verdict_on_names_stands_first_too():
+    verdict = Verdict("coarse", 0.81, 0.07, (0.0, 0.3), ("two halves agree",))
+    naming = replace(make_naming(), truth=None, verdict=verdict)
     page = Page(render_report(make_result(naming, advice=("say what the cats are",))))
     assert page.titles()[1] == "Verdict"
-    assert "wrong for all photos of a group" in page.text
-    assert "say what the cats are" in page.text
+    for words in ("Where one is wrong, all its photos are", "81%", "two halves agree"):
+        assert words in page.text
+    assert page.text.index("say what the cats are") < page.text.index("One seed only.")
+    assert "right for groups with probability 0.81" in page.text
+    scored = Page(render_report(make_result(replace(make_naming(), verdict=verdict))))
+    assert "Verdict" not in scored.titles()  # what was counted comes before what was guessed
+    assert "right for groups with probability 0.81" in scored.text
 
 
 def test_a_stored_result_gives_the_same_page(tmp_path):

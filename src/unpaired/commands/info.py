@@ -105,6 +105,7 @@ def list_names(
     what: Annotated[
         str | None, typer.Argument(help="methods, solvers, measures or datasets; all by default.")
     ] = None,
+    as_json: Json = False,
 ) -> None:
     """List what there is by name: methods, solvers, measures and datasets.
 
@@ -114,6 +115,10 @@ def list_names(
     from unpaired._names import check_choice
 
     chosen = registry.TABLES if what is None else [check_choice(what, "list", registry.TABLES)]
+    if as_json:
+        tables = {title: registry.TABLES[title] for title in chosen}
+        typer.echo(to_json({title: {n: t.about[n] for n in t} for title, t in tables.items()}))
+        return
     for title in chosen:
         table = registry.TABLES[title]
         if what is None:

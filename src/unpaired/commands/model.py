@@ -124,6 +124,7 @@ def transform(
     header: Header = None,
     out: File = Path("embedded.npy"),
     quiet: Quiet = False,
+    as_json: Json = False,
 ) -> None:
     """Embed rows of one side in the space that both share.
 
@@ -131,7 +132,7 @@ def transform(
     """
     from unpaired._names import check_choice
 
-    console = Console(quiet)
+    console = Console(quiet, as_json)
     check_choice(side, "side", ("x", "y"))
     check_file(out)
 
@@ -150,6 +151,7 @@ def transform(
     names = row_names(table) if out.suffix.lower() == ".csv" else None
     write_vectors(out, [embedded], embedded.shape, names, embedded.dtype)
     console.tell(f"{len(embedded):,} rows of {embedded.shape[1]} numbers: {out}")
+    console.finish({"rows": len(embedded), "columns": embedded.shape[1], "out": str(out)})
 
 
 def retrieve(
@@ -162,6 +164,7 @@ def retrieve(
     header: Header = None,
     out: File = Path("retrieved.csv"),
     quiet: Quiet = False,
+    as_json: Json = False,
 ) -> None:
     """List the best rows of the other side for each query: query, rank, found, score.
 
@@ -169,7 +172,7 @@ def retrieve(
     """
     from unpaired._names import check_choice
 
-    console = Console(quiet)
+    console = Console(quiet, as_json)
     check_choice(side, "side", ("x", "y"))
     check_file(out, (".csv",))
 
@@ -196,6 +199,8 @@ def retrieve(
             for rank, (column, value) in enumerate(zip(columns, values, strict=True), 1):
                 writer.writerow([name, rank, names_searched[column], value])
     console.tell(f"{len(names_asked):,} queries in {len(names_searched):,} rows: {out}")
+    record = {"queries": len(names_asked), "rows": len(names_searched), "k": k, "out": str(out)}
+    console.finish(record)
 
 
 def _search(

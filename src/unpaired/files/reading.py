@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import ParseError
 
-from unpaired._files import MAX_UNPACKED, read_npy, read_npz
+from unpaired._files import MAX_UNPACKED, read_npy
 from unpaired.errors import DataError, InputError, UnpairedError
+from unpaired.files.archives import read_archive
 from unpaired.files.cells import read_cells
 from unpaired.files.choice import to_table
 from unpaired.files.frames import from_array, read_feather, read_jsonl, read_parquet, read_xlsx
@@ -74,7 +75,7 @@ def read_table(
     kind = kind_of(file)
     readers: dict[str, Callable[[Path], Any]] = {
         ".npy": read_npy,
-        ".npz": lambda f: read_npz(f, lambda names: _pick(file, names, part)),
+        ".npz": lambda f: read_archive(f, part, file),
         ".csv": lambda f: read_sheet(f, header),
         ".tsv": lambda f: read_sheet(f, header),
         ".txt": lambda f: read_sheet(f, header),
@@ -136,18 +137,6 @@ def check_exists(file: Path) -> None:
     except (OSError, ValueError) as error:
         what = f"cannot be a file ({error})"
     raise DataError(f"There is no file {file}: it {what}. Check the path; known kinds: {KINDS}.")
-
-
-def _pick(file: Path, names: list[str], key: str | None) -> str:
-    """The name of the array to read."""
-    if key is None and len(names) == 1:
-        return names[0]
-    if key not in names:
-        raise DataError(
-            f"{file} holds the arrays {', '.join(names)}. "
-            f"Say which one, e.g. {file}:{names[0] if names else 'name'}."
-        )
-    return key
 
 
 def _unpacked(file: Path, read: Callable[[Path], Any]) -> Any:

@@ -41,15 +41,3 @@ def fit_ratio(gram_x: Tensor, gram_y: Tensor, *, ratio_ridge: float = 1e-3) -> R
     ridge = ratio_ridge * torch.eye(n_basis, dtype=gram_x.dtype, device=gram_x.device)
     coef = torch.linalg.solve(all_pairs_moment + ridge, matched_mean)
     return RatioFit(coef, all_pairs_moment, matched_mean)
-
-
-def ratio_score(gram_x: Tensor, gram_y: Tensor, coef: Tensor) -> Tensor:
-    """r(x_i, y_j) for all rows of both views: (n_x, n_y), larger = better pair.
-
-    Notation: gram_x (n_x, n_basis), gram_y (n_y, n_basis), coef = alpha. ``coef`` of ones gives
-    the score that belongs to uKTA. Cost O(n_x n_y n_basis).
-
-    >>> ratio_score(torch.eye(2), torch.eye(2), torch.tensor([2.0, 3.0])).tolist()
-    [[2.0, 0.0], [0.0, 3.0]]
-    """
-    return (gram_x * coef) @ gram_y.T

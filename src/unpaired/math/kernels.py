@@ -19,8 +19,8 @@ def squared_distances(x: Tensor, y: Tensor | None = None) -> Tensor:
     other = x if y is None else y
     centre = other.detach().mean(0, keepdim=True)  # far from 0 the difference below loses digits
     x, other = x - centre, other - centre
-    norms = (x * x).sum(1)[:, None] + (other * other).sum(1)[None, :]
-    distances = torch.addmm(norms, x, other.T, alpha=-2.0).clamp_min(0.0)
+    distances = (x * x).sum(1)[:, None] + (other * other).sum(1)[None, :]
+    distances = distances.addmm_(x, other.T, alpha=-2.0).clamp_min_(0.0)
     return distances.fill_diagonal_(0.0) if y is None else distances  # rounding leaves crumbs
 
 

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassifierMixin, TransformerMixin
 
 from unpaired._checks import check_choice, check_number, check_view
 from unpaired._random import RandomState, derive_rng, resolve_seed
@@ -37,12 +37,7 @@ from unpaired.types import FloatArray, IntArray
 SPACE = ("mean", "axes", "wide", "whitened", "before_last", "smoothed", "neighbours")
 
 
-class UnsupervisedClassifier(
-    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
-    ClassifierMixin,  # type: ignore[misc]
-    TransformerMixin,  # type: ignore[misc]
-    SavedEstimator,
-):
+class UnsupervisedClassifier(ClassifierMixin, TransformerMixin, SavedEstimator):  # type: ignore[misc]
     """Learn a classifier from image vectors and one vector per class, with no or few labels.
 
     The images are grouped so that neighbours share a group: a linear head is trained to maximise
@@ -257,12 +252,14 @@ class UnsupervisedClassifier(
         numbers = self.predict_proba(images).argmax(1)
         return self.classes_[numbers]
 
-    @property
-    def _n_features_out(self) -> int:
-        """Columns of ``transform``; with it scikit-learn offers ``set_output``."""
-        if self._kernel is not None:
-            return len(self._kernel.landmarks)
-        return 2 * self._space.axes.shape[1]
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Names of the columns of ``transform``; with it scikit-learn offers ``set_output``."""
+        self._check_fitted()
+        width = (
+            2 * self._space.axes.shape[1] if self._kernel is None else len(self._kernel.landmarks)
+        )
+        names = [f"{type(self).__name__.lower()}{column}" for column in range(width)]
+        return np.asarray(names, dtype=object)
 
     def score(self, images: Any, truth: Any = None) -> float:
         """Share of images of known class that ``predict`` names right, 0 to 1.

@@ -96,13 +96,6 @@ def _spread_start(rows: Floats, n_clusters: int, rng: np.random.Generator) -> Fl
     return rows[chosen]
 
 
-def membership(smoothed: Floats, centres: Floats, *, sharpness: float = 10.0) -> Floats:
-    """Return the probability (n, k) of each cluster for each row, from its cosines."""
-    logits = sharpness * (smoothed @ centres.T).astype(np.float64)
-    weights = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return weights / weights.sum(axis=1, keepdims=True)
-
-
 def follow_seeds(rows: Floats, labels: Ints, n_groups: int, *, n_rounds: int = 10) -> Clusters:
     """Return clusters whose centres stay half-way between the labelled rows and their members.
 

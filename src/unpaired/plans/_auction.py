@@ -1,13 +1,11 @@
-"""The solvers under `assignment`, and the gate its arguments pass."""
+"""The solvers under `assignment` of candidate lists and of columns that hold many rows."""
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import min_weight_full_bipartite_matching
-
-from unpaired.errors import InputError
 
 Float = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -134,81 +132,3 @@ def auction(
         partner[owner[columns]] = columns
         bidders = np.concatenate([losers, bidders[partner[bidders] < 0]])
     return partner
-
-
-def keep_known(known: ArrayLike | None, n_rows: int, n_columns: int) -> tuple[Index, Index, Index]:
-    """The matching with the known pairs in it, and the rows and columns they leave."""
-    pairs = check_pairs(known, "known", n_rows, n_columns)
-    for side, name in ((0, "row"), (1, "column")):
-        values, counts = np.unique(pairs[:, side], return_counts=True)
-        if (counts > 1).any():
-            raise InputError(
-                f"known must name every {name} at most once. "
-                f"{name.capitalize()} {values[counts > 1][0]} appears {counts.max()} times. "
-                "Keep one of its pairs."
-            )
-    partner = np.full(n_rows, -1, dtype=np.int64)
-    partner[pairs[:, 0]] = pairs[:, 1]
-    rows = np.setdiff1d(np.arange(n_rows), pairs[:, 0])
-    return partner, rows, np.setdiff1d(np.arange(n_columns), pairs[:, 1])
-
-
-def forbid(costs: Float, forbidden: ArrayLike | None) -> Float:
-    """The costs with +inf at the forbidden pairs."""
-    pairs = check_pairs(forbidden, "forbidden", *costs.shape)
-    if len(pairs):
-        costs = costs.copy()
-        costs[pairs[:, 0], pairs[:, 1]] = np.inf
-    return costs
-
-
-def check_cost(cost: ArrayLike) -> Float:
-    """The cost as a float64 matrix, finite or +inf."""
-    costs = np.asarray(cost, dtype=np.float64)
-    if costs.ndim != 2:
-        raise InputError(
-            f"cost must be a matrix (n_rows, n_columns). Got {costs.ndim} dimensions. Reshape it."
-        )
-    if np.isnan(costs).any() or np.isneginf(costs).any():
-        raise InputError("cost must be finite or +inf. Got NaN or -inf. Replace those entries.")
-    return costs
-
-
-def check_pairs(pairs: ArrayLike | None, name: str, n_rows: int, n_columns: int) -> Index:
-    """The pairs as an integer (p, 2) array inside the matrix; None becomes no pairs."""
-    if pairs is None:
-        return np.empty((0, 2), dtype=np.int64)
-    array = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
-    if len(array) and (
-        array.min() < 0 or array[:, 0].max() >= n_rows or array[:, 1].max() >= n_columns
-    ):
-        raise InputError(
-            f"{name} must hold pairs (row < {n_rows}, column < {n_columns}). "
-            f"Got up to ({array[:, 0].max()}, {array[:, 1].max()}), least {array.min()}. "
-            "Check the order of the two numbers."
-        )
-    return array
-
-
-def check_skip_cost(skip_cost: ArrayLike | None, n_rows: int) -> Float | None:
-    """One finite price per row for leaving it out, or None."""
-    if skip_cost is None:
-        return None
-    price = np.asarray(skip_cost, dtype=np.float64)
-    if price.ndim > 1 or (price.ndim == 1 and len(price) != n_rows) or not np.isfinite(price).all():
-        raise InputError(
-            f"skip_cost must be one finite number or {n_rows} of them. Got shape {price.shape}. "
-            "Pass a scalar or one price per row."
-        )
-    return np.broadcast_to(price, n_rows).copy()
-
-
-def check_capacity(capacity: ArrayLike, n_columns: int) -> Index:
-    """One whole number of rows per column."""
-    room = np.asarray(capacity)
-    if room.shape != (n_columns,) or (room < 0).any() or (room != np.floor(room)).any():
-        raise InputError(
-            f"capacity must hold {n_columns} whole numbers >= 0. Got shape {room.shape}. "
-            "Pass how many rows each column may serve."
-        )
-    return room.astype(np.int64)

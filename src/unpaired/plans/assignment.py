@@ -13,19 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linear_sum_assignment
 
-from unpaired.errors import InputError
-from unpaired.plans._auction import (
-    auction,
-    check_capacity,
-    check_cost,
-    check_pairs,
-    check_skip_cost,
-    fill_columns,
-    forbid,
-    keep_known,
-    sparse_exact,
-)
-
 Float = NDArray[np.float64]
 Index = NDArray[np.int64]
 
@@ -57,16 +44,14 @@ def assign(
     >>> assign([[1.0, 2.0], [1.0, 5.0]], skip_cost=1.5).tolist()
     [0, -1]
     """
-    costs = check_cost(cost)
+    costs = forbid(cost, forbidden)
     n_rows, n_columns = costs.shape
     partner, rows, columns = keep_known(known, n_rows, n_columns)
-    costs = forbid(costs, forbidden)
     if not len(rows):
         return partner
     inner = costs[np.ix_(rows, columns)]
     allowed = np.isfinite(inner)
-    price = check_skip_cost(skip_cost, n_rows)
-    if price is None:
+    if skip_cost is None:
         span = float(np.ptp(inner[allowed])) if allowed.any() else 0.0
         top = float(inner[allowed].max()) if allowed.any() else 0.0
         ceiling = top + (span + 1.0) * (min(inner.shape) + 1)
@@ -74,7 +59,7 @@ def assign(
     else:
         # A pair dearer than the row's price is never worth it, so it can stand for "out" at
         # gain 0: any partial matching extends to a full one by such pairs.
-        price = price[rows][:, None]
+        price = np.broadcast_to(skip_cost, n_rows)[rows][:, None]
         useful = allowed & (inner < price)
         gain = np.where(useful, inner - price, 0.0)
         chosen_rows, chosen = linear_sum_assignment(gain)
@@ -112,7 +97,6 @@ def assign_many(
     capacity: ArrayLike | None = None,
     known: ArrayLike | None = None,
     forbidden: ArrayLike | None = None,
-    skip_cost: ArrayLike | None = None,
 ) -> Index:
     """The cheapest many-to-one matching: every row gets a column, a column may serve many rows.
 
@@ -123,32 +107,19 @@ def assign_many(
     >>> assign_many([[0.0, 1.0], [0.0, 3.0], [0.0, 2.0]], capacity=[2, 1]).tolist()
     [1, 0, 0]
     """
-    costs = forbid(check_cost(cost), forbidden)
+    from unpaired.plans._auction import fill_columns
+
+    costs = forbid(cost, forbidden)
     n_rows, n_columns = costs.shape
-    price = check_skip_cost(skip_cost, n_rows)
-    pairs = check_pairs(known, "known", n_rows, n_columns)
-    if len(np.unique(pairs[:, 0])) != len(pairs):
-        raise InputError("known must name a row once. A row appears twice. Keep one of its pairs.")
-    partner = np.full(n_rows, -1, dtype=np.int64)
-    partner[pairs[:, 0]] = pairs[:, 1]
-    rows = np.setdiff1d(np.arange(n_rows), pairs[:, 0])
+    partner, rows, _ = keep_known(known, n_rows, n_columns)
     inner = costs[rows]
-    # One more column, "out": at the row's price, or dearer than any detour when there is no price.
     finite = inner[np.isfinite(inner)]
     span = float(np.ptp(finite)) if finite.size else 0.0
-    ceiling = (float(finite.max()) if finite.size else 0.0) + (span + 1.0) * (n_columns + 1)
-    out = np.full(len(rows), ceiling) if price is None else price[rows]
-    inner = np.column_stack([inner, out])
+    out = (float(finite.max()) if finite.size else 0.0) + (span + 1.0) * (n_columns + 1)
+    inner = np.column_stack([inner, np.full(len(rows), out)])  # "out" is dearer than any detour
     room = np.full(n_columns + 1, n_rows, dtype=np.int64)
     if capacity is not None:
-        room[:-1] = check_capacity(capacity, n_columns) - np.bincount(
-            pairs[:, 1], minlength=n_columns
-        )
-        if (room < 0).any():
-            raise InputError(
-                "capacity must hold the known pairs. "
-                f"Column {int(np.argmin(room))} has more known pairs than room. Raise it."
-            )
+        room[:-1] = np.asarray(capacity) - np.bincount(partner[partner >= 0], minlength=n_columns)
     chosen = fill_columns(inner, room)
     partner[rows] = np.where(chosen == n_columns, -1, chosen)
     return partner
@@ -184,36 +155,27 @@ def assign_sparse(
     >>> assign_sparse([[0, 1], [0, -1]], [[1.0, 2.0], [1.0, 0.0]], 2).tolist()
     [1, 0]
     """
+    from unpaired.plans._auction import auction, sparse_exact
+
     index = np.array(candidates, dtype=np.int64)
     weight = np.array(costs, dtype=np.float64)
-    if index.ndim != 2 or index.shape != weight.shape:
-        raise InputError(
-            "candidates and costs must both be (n_rows, k). "
-            f"Got {index.shape} and {weight.shape}. Pass one cost per candidate."
-        )
-    if index.size and (index.max() >= n_columns or index.min() < -1):
-        raise InputError(
-            f"candidates must lie in -1..{n_columns - 1}. Got {int(index.min())} to "
-            f"{int(index.max())}. Check n_columns."
-        )
     n_rows = len(index)
     partner, rows, columns = keep_known(known, n_rows, n_columns)
     taken = np.ones(n_columns + 1, dtype=bool)
     taken[columns] = False  # index -1 reads the last entry, which stays taken
     weight[taken[index]] = np.inf
-    for row, column in check_pairs(forbidden, "forbidden", n_rows, n_columns):
+    for row, column in as_pairs(forbidden):
         weight[row, index[row] == column] = np.inf
     index, weight = index[rows], weight[rows]
     finite = weight[np.isfinite(weight)]
     if not finite.size:
         return partner
-    price = check_skip_cost(skip_cost, n_rows)
     out = np.full(len(rows), 2.0 * finite.max() - finite.min() + 1e-9 + 0.1 * np.ptp(finite))
-    if price is not None:
-        out = price[rows]
+    if skip_cost is not None:
+        out = np.broadcast_to(skip_cost, n_rows)[rows]
     index = np.where(index < 0, 0, index)
     if len(rows) <= EXACT_ROWS:
-        partner[rows] = sparse_exact(index, weight, n_columns, out, maximal=price is None)
+        partner[rows] = sparse_exact(index, weight, n_columns, out, maximal=skip_cost is None)
     else:
         step = 0.03 * float(finite.std()) or 1e-12
         partner[rows] = auction(index, weight, n_columns, out, step, max_iter)
@@ -244,3 +206,26 @@ def complete(
         rows = np.concatenate([np.setdiff1d(now_rows, now_rows[chosen_rows]), rows[block:]])
         free = np.setdiff1d(free, now[chosen])
     return full
+
+
+def keep_known(known: ArrayLike | None, n_rows: int, n_columns: int) -> tuple[Index, Index, Index]:
+    """The matching with the known pairs in it, and the rows and columns they leave."""
+    pairs = as_pairs(known)
+    partner = np.full(n_rows, -1, dtype=np.int64)
+    partner[pairs[:, 0]] = pairs[:, 1]
+    rows = np.setdiff1d(np.arange(n_rows), pairs[:, 0])
+    return partner, rows, np.setdiff1d(np.arange(n_columns), pairs[:, 1])
+
+
+def forbid(cost: ArrayLike, forbidden: ArrayLike | None) -> Float:
+    """The costs (n_rows, n_columns) with +inf at the forbidden pairs."""
+    costs, pairs = np.asarray(cost, dtype=np.float64), as_pairs(forbidden)
+    if len(pairs):
+        costs = costs.copy()
+        costs[pairs[:, 0], pairs[:, 1]] = np.inf
+    return costs
+
+
+def as_pairs(pairs: ArrayLike | None) -> Index:
+    """The pairs as (p, 2) integers; None is no pairs."""
+    return np.asarray([] if pairs is None else pairs, dtype=np.int64).reshape(-1, 2)

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unpaired._checks import check_choice, check_one_to_one, check_pairs, check_view
+from unpaired._checks import (
+    check_choice,
+    check_one_class,
+    check_one_to_one,
+    check_pairs,
+    check_view,
+)
 from unpaired.errors import InputError
-from unpaired.problem.side_information import SideInformation, check_side_information
-from unpaired.problem.start import Guess, Start, check_start
 from unpaired.problem.weights import Weights, check_weights
 from unpaired.types import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from unpaired.problem.side_information import SideInformation
+    from unpaired.problem.start import Guess, Start
 
 ONE_TO_ONE, MANY_TO_ONE = "one-to-one", "many-to-one"
 RELATIONS = (ONE_TO_ONE, MANY_TO_ONE)
@@ -121,17 +129,26 @@ def check_problem(
             "weights of y must be None for many-to-one: each row of y is one class, and how many "
             "rows it takes is class_sizes."
         )
+    side, begin = None, None
+    if similarity is not None or shared is not None:
+        from unpaired.problem.side_information import check_side_information
+
+        side = check_side_information(similarity, shared, n_x, n_y)
+    if start is not None:
+        from unpaired.problem.start import check_start
+
+        begin = check_start(start, n_x, n_y)
     return Problem(
         rows_x,
         rows_y,
         known,
         check_forbidden(forbidden, known, n_x, n_y),
-        check_side_information(similarity, shared, n_x, n_y),
+        side,
         weighed,
-        check_start(start, n_x, n_y),
+        begin,
         relation,
         wanted,
-        class_sizes,
+        check_class_sizes(class_sizes, known, n_y),
     )
 
 
@@ -149,22 +166,28 @@ def check_leave_out(leave_out: Any) -> bool:
     )
 
 
-def check_one_class(known: IntArray) -> IntArray:
-    """Known pairs of many-to-one, without repeats: a row of x has one class.
+def check_class_sizes(class_sizes: Any, known: IntArray, n_y: int) -> IntArray | None:
+    """The largest number of rows for each class, None where there is no limit.
 
     Raises:
-        InputError: when a row of x is given two.
+        InputError: when it is not a whole number for each row of y, with room for its known pairs.
     """
-    pairs = np.unique(known, axis=0)
-    rows, counts = np.unique(pairs[:, 0], return_counts=True)
-    if (counts > 1).any():
-        row = int(rows[counts > 1][0])
-        named = pairs[pairs[:, 0] == row, 1].tolist()
+    if class_sizes is None:
+        return None
+    sizes = np.asarray(class_sizes)
+    whole = sizes.dtype.kind in "iuf" and bool((sizes >= 0).all() and (sizes % 1 == 0).all())
+    if sizes.shape != (n_y,) or not whole:
         raise InputError(
-            "pairs must give each row of x one row of y in many-to-one: row "
-            f"{row} of x has {named}. Keep one of them."
+            f"class_sizes must hold {n_y} whole numbers, one for each row of y: got an array of "
+            f"shape {sizes.shape} and type {sizes.dtype}. Say how many rows of x each may take."
         )
-    return pairs
+    short = np.flatnonzero(np.bincount(known[:, 1], minlength=n_y) > sizes)
+    if len(short):
+        raise InputError(
+            f"class_sizes must leave room for the known pairs: row {short[0]} of y may take "
+            f"{int(sizes[short[0]])} rows and has more known pairs. Raise it."
+        )
+    return sizes.astype(np.int64)
 
 
 def check_forbidden(forbidden: Any, known: IntArray, n_x: int, n_y: int) -> IntArray:

@@ -72,14 +72,12 @@ class Start:
         return Guess(GIVEN, x[rows], y[self.partner[rows]], np.ones(len(rows)))
 
 
-def check_start(start: Any, n_x: int, n_y: int) -> Start | None:
-    """The caller's start, checked; None when there is none.
+def check_start(start: Any, n_x: int, n_y: int) -> Start:
+    """The caller's start, checked.
 
     Raises:
         InputError: when it is neither a partner per row of x nor a plan of shape (n_x, n_y).
     """
-    if start is None:
-        return None
     array = np.asarray(start)
     if array.ndim == 2:
         plan = check_view(start, "start", min_rows=1)

@@ -151,6 +151,7 @@ def _naming(naming: Naming, images: Any, limit: int) -> dict[str, Any]:
         "n_classes": len(naming.class_names),
         "accuracy": float((labels == truth)[known].mean()) if scored else math.nan,
         "n_known": int(known.sum()),
+        "verdict": naming.verdict,
         "scored": scored,
         "reliability": None if truth is None else _reliability(naming, truth),
         "groups": [_group(naming, images, c, limit, known) for c in classes],

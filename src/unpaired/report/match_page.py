@@ -11,7 +11,7 @@ from unpaired.report.items import SURE, UNSURE, PhotoBudget, check_items, table_
 from unpaired.report.numbers import decimals, number
 from unpaired.report.reliability import match_reliability
 from unpaired.report.space_map import space_map
-from unpaired.types import Match, RunResult
+from unpaired.types import Match, RunResult, Verdict
 
 STARTS_SHOWN = 30
 MEANINGS = {
@@ -19,48 +19,59 @@ MEANINGS = {
     "coarse": "Probably right for groups of rows, not for each row.",
     "unreliable": "Nothing vouches for this match: treat every partner as a guess.",
 }
-NAMES_NOT_JUDGED = (
-    "Nothing vouches for the names as a whole. When one is wrong, it is usually wrong for all "
-    "photos of a group."
-)
+NAME_MEANINGS = {
+    "reliable": "The name of a single photo can be relied on where its confidence is high.",
+    "coarse": "Most groups probably have the right name. Where one is wrong, all its photos are.",
+    "unreliable": "Nothing vouches for these names: look at each group before you use them.",
+}
 
 
 def verdict_view(result: RunResult) -> dict[str, Any] | None:
-    """What the first block of the page says; None where photos were named and truth scores it."""
+    """What the first block of the page says; None where truth scores the names or nobody judged."""
     match = result.match
-    if match is None:
-        if not result.advice or any(naming.truth is not None for naming in result.namings):
-            return None
+    if match is not None:
+        return _block(match.verdict, MEANINGS, match.told_verdict, "rows", result.advice)
+    judged = [naming.verdict for naming in result.namings if naming.truth is None]
+    if not judged or judged[0] is None:
+        return None
+    return _block(judged[0], NAME_MEANINGS, "", "photos", result.advice)
+
+
+def _block(
+    verdict: Verdict | None,
+    meanings: dict[str, str],
+    otherwise: str,
+    things: str,
+    advice: tuple[str, ...],
+) -> dict[str, Any]:
+    if verdict is None:
         return {
             "level": "not judged",
-            "meaning": NAMES_NOT_JUDGED,
+            "meaning": otherwise,
             "figures": [],
             "reasons": (),
-            "advice": result.advice,
+            "advice": advice,
         }
-    verdict = match.verdict
-    view: dict[str, Any] = {
-        "level": "not judged" if verdict is None else verdict.level,
-        "meaning": match.told_verdict if verdict is None else MEANINGS[verdict.level],
-        "figures": [],
-        "reasons": () if verdict is None else verdict.reasons,
-        "advice": result.advice,
-    }
-    if verdict is not None:
-        low, high = verdict.interval
-        view["figures"] = [
+    low, high = verdict.interval
+    true = "partner" if things == "rows" else "name"
+    return {
+        "level": verdict.level,
+        "meaning": meanings[verdict.level],
+        "figures": [
             (
-                "Right for groups of rows",
+                f"Right for groups of {things}",
                 f"{100 * verdict.probability:.0f}%",
-                "probability that the mean rank of true partners is below 0.2",
+                f"probability that the mean rank of the true {true} is below 0.2",
             ),
             (
-                "Expected rank of the true partner",
+                f"Expected rank of the true {true}",
                 decimals(verdict.expected_rank, 2),
                 f"{low:.2f} to {high:.2f} in nine of ten cases; 0 = first, 0.5 = chance",
             ),
-        ]
-    return view
+        ],
+        "reasons": verdict.reasons,
+        "advice": advice,
+    }
 
 
 def match_view(result: RunResult, match: Match) -> dict[str, Any]:

@@ -53,7 +53,7 @@ def convex_sorting(
     Frank-Wolfe with exact line search on the doubly stochastic matrices; stops when the duality
     gap is at most ``tol`` times the objective at the start. The result is rounded to a matching.
     """
-    gram_x, gram_y, start = check_grams(gram_x, gram_y, start)
+    gram_x, gram_y, start = check_grams(gram_x, gram_y, start, known)
     _square(gram_x, gram_y)
     n_rows = len(gram_x)
     plan = fix_known(uniform_plan(n_rows, n_rows) if start is None else start, known)
@@ -89,7 +89,7 @@ def penalised_convex_sorting(
     s = (|K| + |L|)^2 in spectral norm makes the penalty mean the same for every scale, by
     accelerated projected gradient; then rounds.
     """
-    gram_x, gram_y, start = check_grams(gram_x, gram_y, start)
+    gram_x, gram_y, start = check_grams(gram_x, gram_y, start, known)
     _square(gram_x, gram_y)
     n_rows = len(gram_x)
     scale = max(float(np.linalg.norm(gram_x, 2) + np.linalg.norm(gram_y, 2)), 1e-300)

@@ -12,6 +12,7 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
+from unpaired._checks import check_one_class, check_pairs
 from unpaired.math.sinkhorn import sinkhorn
 from unpaired.plans.assignment import assign, assign_many
 from unpaired.solvers.quadratic import Solution, check_grams, fix_known, plan_of, uniform_plan
@@ -33,7 +34,7 @@ def frank_wolfe(
 
     ``start`` is a plan, uniform by default; ``known`` pairs are kept.
     """
-    gram_x, gram_y, start = check_grams(gram_x, gram_y, start)
+    gram_x, gram_y, start = check_grams(gram_x, gram_y, start, known)
     n_x, n_y = len(gram_x), len(gram_y)
 
     def vertex(gradient: FloatArray) -> FloatArray:
@@ -56,6 +57,7 @@ def semi_relaxed(
     """Many-to-one matching: every row of x takes one row of y, rows of y take any number."""
     gram_x, gram_y, start = check_grams(gram_x, gram_y, start)
     n_x, n_y = len(gram_x), len(gram_y)
+    check_one_class(check_pairs(known, n_x, n_y))
 
     def choose(scores: FloatArray) -> IntArray:
         return assign_many(-scores, known=known)
@@ -111,7 +113,7 @@ def annealed_sinkhorn(
     Temperatures count in standard deviations of the gradient. Also known as entropic
     Gromov-Wasserstein with annealing (Gold & Rangarajan 1996; Peyre et al. 2016).
     """
-    gram_x, gram_y, start = check_grams(gram_x, gram_y, start)
+    gram_x, gram_y, start = check_grams(gram_x, gram_y, start, known)
     n_x, n_y = len(gram_x), len(gram_y)
     plan: FloatArray = fix_known(uniform_plan(n_x, n_y) if start is None else start, known)
     trace: list[float] = []

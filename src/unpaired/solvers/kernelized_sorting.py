@@ -36,7 +36,7 @@ def kernelized_sorting(
     For positive semidefinite K and L every step raises the objective; where it would fall, the
     iteration stops with the better matching. Cost per step O(n^3).
     """
-    gram_x, gram_y, start = check_grams(gram_x, gram_y, start)
+    gram_x, gram_y, start = check_grams(gram_x, gram_y, start, known)
     if start is None:
         runs = [
             kernelized_sorting(gram_x, gram_y, plan, known, max_iter=max_iter, tol=tol)
@@ -81,7 +81,7 @@ def procrustes_hungarian(
     Works on factors of the Gram matrices, K = X X' and L = Y Y' (an indefinite part is dropped).
     Each step raises sum_i <X_i R, Y_partner(i)>. Cost per step O(n^2 n_components + n^3).
     """
-    gram_x, gram_y, start = check_grams(gram_x, gram_y, start)
+    gram_x, gram_y, start = check_grams(gram_x, gram_y, start, known)
     factors_x, factors_y = gram_factors(gram_x, n_components), gram_factors(gram_y, n_components)
     width = max(factors_x.shape[1], factors_y.shape[1])
     factors_x, factors_y = (

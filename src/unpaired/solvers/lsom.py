@@ -61,7 +61,7 @@ def lsom(
     steps from the current matching improve it. A new matching is kept only when its own SMI, with
     alpha fitted anew, is higher, so the SMI rises until the end. Cost per step O(n^3).
     """
-    gram_x, gram_y, start = check_grams(gram_x, gram_y, start)
+    gram_x, gram_y, start = check_grams(gram_x, gram_y, start, known)
     _equal_sizes(gram_x, gram_y)
     n_x, n_y = len(gram_x), len(gram_y)
     begin = uniform_plan(n_x, n_y) if start is None else start
@@ -100,7 +100,7 @@ def penalised_lsom(
     means, which no matching can gain, and in units of its spread, so that ``sum_penalty`` means the
     same for all data; then the plan is rounded.
     """
-    gram_x, gram_y, start = check_grams(gram_x, gram_y, start)
+    gram_x, gram_y, start = check_grams(gram_x, gram_y, start, known)
     _equal_sizes(gram_x, gram_y)
     n_x, n_y = len(gram_x), len(gram_y)
     plan = fix_known(uniform_plan(n_x, n_y) if start is None else start, known)

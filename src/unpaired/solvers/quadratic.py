@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from unpaired._checks import check_one_to_one, check_pairs
 from unpaired.errors import InputError
 from unpaired.types import FloatArray, IntArray
 
@@ -89,16 +90,21 @@ def check_gram(gram: FloatArray, name: str) -> FloatArray:
 
 
 def check_grams(
-    gram_x: FloatArray, gram_y: FloatArray, start: FloatArray | None = None
+    gram_x: FloatArray,
+    gram_y: FloatArray,
+    start: FloatArray | None = None,
+    known: IntArray | None = None,
 ) -> tuple[FloatArray, FloatArray, FloatArray | None]:
-    """Both Gram matrices and the start plan of a solver, checked.
+    """Both Gram matrices and the start plan of a solver, checked, as are its known pairs.
 
     Gram matrices may be indefinite: each solver says what that means for it.
 
     Raises:
-        InputError: when one is not square, finite and symmetric, or the start has another shape.
+        InputError: when one is not square, finite and symmetric, the start has another shape, or
+            a row is known twice.
     """
     checked_x, checked_y = check_gram(gram_x, "gram_x"), check_gram(gram_y, "gram_y")
+    check_one_to_one(check_pairs(known, len(checked_x), len(checked_y)))
     if start is None:
         return checked_x, checked_y, None
     plan = np.asarray(start, dtype=np.float64)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -12,9 +13,11 @@ from torch.nn.functional import normalize
 
 from unpaired.math.hubness import crowding
 from unpaired.math.ridge import ridge_map
-from unpaired.nets.residual import ResidualTower
 from unpaired.views.features import Arrays, FeatureMap, to_array
 from unpaired.views.view import View, map_from_arrays, map_to_arrays
+
+if TYPE_CHECKING:
+    from unpaired.nets.residual import ResidualTower
 
 BLOCK_ROWS = 2048
 SPREAD_ROWS = 1000
@@ -252,6 +255,8 @@ def _tower(arrays: Arrays, device: torch.device) -> ResidualTower | None:
     """The network that ``arrays`` hold, if any."""
     if not arrays:
         return None
+    from unpaired.nets.residual import ResidualTower
+
     state = {name: torch.as_tensor(array) for name, array in arrays.items()}
     layers = sorted(int(name.split(".")[1]) for name in state if name.endswith("bias"))
     hidden = tuple(len(state[f"residual.{layer}.bias"]) for layer in layers)
