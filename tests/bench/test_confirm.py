@@ -51,3 +51,13 @@ def test_the_same_figures_confirm_a_method_and_others_do_not(tmp_path):
             assert record["metrics"] == fresh[key]["metrics"]
     assert found.keys() == fresh.keys()
     assert confirm_stale(config, tmp_path) == 0  # still other figures
+
+
+def test_cells_without_pairs_are_confirmed_apart(tmp_path):
+    rows = {"rows": ["0%", "10%"], "settings": ["semi"], "methods": ["ks"]}
+    config, file = parse_config({**CONFIG, **rows}), cells_file(tmp_path)
+    run_bench(config, tmp_path)
+    aged(file)
+    told = []
+    assert confirm_stale(config, tmp_path, tell=told.append) == 2
+    assert [line.endswith("the same, 1 cells confirmed") for line in told] == [True, True]

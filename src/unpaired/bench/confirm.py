@@ -11,6 +11,7 @@ from unpaired.bench.cells import append_cell, cells_file, identity, read_cells, 
 from unpaired.bench.config import BenchConfig
 from unpaired.bench.provenance import cell_digest, is_stale, repository_state
 from unpaired.bench.run import Tell, execute
+from unpaired.bench.tables import row_value
 
 Record = dict[str, Any]
 
@@ -24,7 +25,8 @@ def confirm_stale(
 ) -> int:
     """How many stale cells were confirmed: those of a method whose quickest one came out the same.
 
-    Stale cells of one method that the same code ran are looked at together. Where the quickest of
+    Stale cells of one method that the same code ran are looked at together, those without a pair
+    or label apart from the others, as they go another way. Where the quickest of
     them, run again, gives the same figures to the last digit, all get today's digest and say by
     which cell and which commit they were ``confirmed``; that the others would come out the same is
     then likely and not shown. Otherwise that cell is replaced, and the rest stays stale.
@@ -35,8 +37,9 @@ def confirm_stale(
     records = read_cells(file)[0]
     for key, record in records.items():
         if key in cells and is_stale(record):
-            name = json.dumps([record["key"]["method"], record.get("digest")], sort_keys=True)
-            groups.setdefault(name, []).append(key)
+            blind = row_value(record["key"]["row"]) == 0
+            alike = [record["key"]["method"], record.get("digest"), blind]
+            groups.setdefault(json.dumps(alike, sort_keys=True), []).append(key)
     code, confirmed = repository_state(), 0
     for keys in groups.values():
         quickest = min(keys, key=lambda key: float(records[key]["seconds"]["total"]))
