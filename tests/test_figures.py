@@ -40,7 +40,7 @@ def measured(figure):
     rows = [r for r in rows_of(figure["file"]) if all(field_of(r, k) == v for k, v in wanted)]
     values = [float(found) for r in rows if (found := field_of(r, figure["field"])) is not None]
     assert values, "no row of the result file has it"
-    value = STATISTICS[figure.get("statistic", "mean")](values)
+    value = figure.get("scale", 1) * STATISTICS[figure.get("statistic", "mean")](values)
     return re.sub(r"(?<!\d)0\.", ".", figure["shown"].format(value))
 
 

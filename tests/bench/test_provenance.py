@@ -50,6 +50,7 @@ def digest_after(package):
         ("face/two.py", "second = 2", "second = 3", False),  # only an annotation names it
         ("start.py", "return 5", "return 6", False),  # cut off
         ("method.py", "x is none", "x must be given", False),
+        ("face/one.py", "    from unpaired.maths import double\n", "", True),
         ("maths.py", "Doubling.", "Twice as much.", False),
         ("maths.py", "return FACTOR * x", "return FACTOR  *  x  # two of them", False),
     ],

@@ -22,8 +22,10 @@ TASK_MODULES = {
     "matching": ("unpaired.bench.matching", "unpaired.bench.outcome"),
 }
 """The modules of a task itself. What they import is not followed: they know every method."""
-IDLE = frozenset({"unpaired._files", "unpaired._saving", "unpaired.errors", "unpaired.types"})
-"""Modules that carry, save or refuse what others compute: no figure comes from them."""
+IDLE = frozenset(
+    f"unpaired.{name}" for name in ("_files", "_log", "_saving", "_threads", "errors", "types")
+)
+"""Modules that carry, save, tell or refuse what others compute: no figure comes from them."""
 ENGINE = frozenset({"unpaired.matching"})
 """What other people's methods ask for a start, when they are told to begin there."""
 

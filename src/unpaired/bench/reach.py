@@ -3,7 +3,8 @@
 Functions, classes and constants at the top of a module are followed by the names they use, through
 imports and the faces of packages. What ``sys.modules`` holds after a run would depend on what ran
 in the same process before it; the source does not, and nothing has to be run to read it. Docstrings
-and comments do not count, nor what an error says, nor the names in annotations.
+and comments do not count, nor what an error says, the names in annotations, or where an import
+statement stands.
 """
 
 from __future__ import annotations
@@ -97,28 +98,28 @@ def _imports(tree: ast.Module) -> Iterator[tuple[str, Definition]]:
 
 
 def _plain(tree: ast.Module) -> ast.Module:
-    """The tree without docstrings and without what its errors say."""
+    """The tree without docstrings, imports, and what its errors say."""
     for node in ast.walk(tree):
-        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
-            node.body = [part for part in node.body if not _is_text(part)]
-        elif isinstance(node, ast.Raise):
+        for field in ("body", "orelse", "finalbody"):
+            if isinstance(part := getattr(node, field, None), list):
+                setattr(node, field, [inner for inner in part if not _says_nothing(inner)])
+        if isinstance(node, ast.Raise):
             node.exc = node.cause = None
     return tree
 
 
-def _is_text(node: ast.AST) -> bool:
-    """Whether a statement is a bare string: a docstring, or a note below a constant."""
-    return (
-        isinstance(node, ast.Expr)
-        and isinstance(node.value, ast.Constant)
-        and isinstance(node.value.value, str)
-    )
+def _says_nothing(node: ast.AST) -> bool:
+    """Whether a statement is a bare string (a docstring), an import, or for type checkers alone."""
+    if isinstance(node, ast.If):
+        return isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+    if isinstance(node, (ast.Import, ast.ImportFrom)):
+        return True
+    value = node.value if isinstance(node, ast.Expr) else None
+    return isinstance(value, ast.Constant) and isinstance(value.value, str)
 
 
 def _defined(node: ast.stmt) -> list[str]:
     """The names a statement at the top defines; REST where it defines none."""
-    if isinstance(node, (ast.Import, ast.ImportFrom)):
-        return []
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         return [node.name]
     targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]

@@ -33,6 +33,13 @@ Redo = Annotated[
     bool,
     typer.Option("--redo-stale", help="Run again just the cells that other code than today's ran."),
 ]
+Confirm = Annotated[
+    bool,
+    typer.Option(
+        "--confirm-stale",
+        help="Run the quickest stale cell of each method again; where it is the same, so are all.",
+    ),
+]
 Results = Annotated[Path, typer.Argument(help="Folder with results, or one above several.")]
 
 
@@ -45,12 +52,13 @@ def retrieval(
     methods: Methods = None,
     seeds: Seeds = None,
     redo_stale: Redo = False,
+    confirm_stale: Confirm = False,
 ) -> None:
     """Images and captions with some pairs known: recall at 1 and 5, both ways.
 
-    Example: unpaired bench retrieval --data flickr8k --out results
+    Example: unpaired bench retrieval --config experiments/flickr8k.toml --data DATA
     """
-    _run("retrieval", config, out, data, jobs, methods, seeds, redo_stale)
+    _run("retrieval", config, out, data, jobs, methods, seeds, redo_stale, confirm_stale)
 
 
 @app.command()
@@ -62,12 +70,13 @@ def ucl(
     methods: Methods = None,
     seeds: Seeds = None,
     redo_stale: Redo = False,
+    confirm_stale: Confirm = False,
 ) -> None:
     """Unsupervised classifier learning: name images with no, some or all labels.
 
-    Example: unpaired bench ucl --data cifar10 --out results
+    Example: unpaired bench ucl --config experiments/awa.toml --data DATA
     """
-    _run("ucl", config, out, data, jobs, methods, seeds, redo_stale)
+    _run("ucl", config, out, data, jobs, methods, seeds, redo_stale, confirm_stale)
 
 
 @app.command()
@@ -79,12 +88,13 @@ def matching(
     methods: Methods = None,
     seeds: Seeds = None,
     redo_stale: Redo = False,
+    confirm_stale: Confirm = False,
 ) -> None:
     """Two sets of rows that belong together one to one: P@1, FOSCTTM, precision.
 
     Example: unpaired bench matching --config own.toml --data . --out results
     """
-    _run("matching", config, out, data, jobs, methods, seeds, redo_stale)
+    _run("matching", config, out, data, jobs, methods, seeds, redo_stale, confirm_stale)
 
 
 @app.command()
@@ -151,6 +161,7 @@ def _run(
     methods: str | None,
     seeds: str | None,
     redo_stale: bool,
+    confirm_stale: bool,
 ) -> None:
     from unpaired.bench.config import read_config, select
     from unpaired.errors import InputError
@@ -166,6 +177,12 @@ def _run(
     from unpaired.bench.run import run_bench  # heavy, so only for a configuration that is right
 
     root = None if data is None else str(data)
+    if confirm_stale:
+        from unpaired.bench.confirm import confirm_stale as confirm
+
+        count = confirm(chosen, folder, data_root=root, tell=typer.echo)
+        typer.echo(f"{count} cells confirmed; --redo-stale runs those that are still stale")
+        return
     try:
         summary = run_bench(
             chosen, folder, data_root=root, n_jobs=jobs, redo_stale=redo_stale, tell=typer.echo
