@@ -4,7 +4,8 @@
 are there are not run again); ``fit`` prints the coefficients for ``trust/calibration.py``;
 ``judge`` prints how good the verdict is, leaving one source out at a time. With ``--runs hold-out``
 ``collect`` runs the sources of ``trust_hold_out.py``, and ``judge`` prints how good the verdict of
-``trust/calibration.py`` is on them; nothing is fitted to these.
+``trust/calibration.py`` is on them; nothing is fitted to these. ``--skip`` leaves out the first of
+them, which were seen when a rule was mended.
 """
 
 from __future__ import annotations
@@ -111,12 +112,13 @@ def main() -> None:
     parser.add_argument("task", choices=["collect", "fit", "judge"])
     parser.add_argument("--runs", choices=list(FILES), default="calibration")
     parser.add_argument("--minutes", type=float, default=60.0)
+    parser.add_argument("--skip", type=int, default=0, metavar="N")
     parser.add_argument("--part", type=int, nargs=2, default=(0, 1), metavar=("I", "K"))
     options = parser.parse_args()
     if options.task == "collect":
         collect(options.runs, options.minutes, tuple(options.part))
         return
-    cases = [case_of(row) for row in read(FILES[options.runs])]
+    cases = [case_of(row) for row in read(FILES[options.runs])[options.skip :]]
     if options.task == "fit":
         made = f"{date.today()}, python -m benchmarks.trust fit, {len(cases)} runs"
         print(fit(cases, made))

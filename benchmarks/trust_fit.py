@@ -123,9 +123,9 @@ def fit_ranks(
     # Where nothing belongs together 0.5 is a convention: alone it would make bounds too narrow.
     bounds = []
     for chosen in (np.ones(len(score), dtype=bool), related):
-        some = max(12, int(chosen.sum()) // 4)
+        some = max(12, int(chosen.sum()) // 3)
         near = [np.argsort(np.abs(score[chosen] - k), kind="stable")[:some] for k in knots]
-        bounds.append([np.quantile(truth[chosen][rows], (0.04, 0.96)) for rows in near])
+        bounds.append([np.quantile(truth[chosen][rows], (0.02, 0.98)) for rows in near])
     low = np.minimum.accumulate(np.min(bounds, axis=0)[:, 0])
     high = np.minimum.accumulate(np.max(bounds, axis=0)[:, 1])
     rank = np.clip(isotonic.predict(knots), low, high)

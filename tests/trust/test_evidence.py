@@ -78,6 +78,9 @@ def test_effective_rank_counts_even_directions(rng):
     wide = np.hstack([even, np.zeros((300, 500))])
     assert effective_rank(wide) == pytest.approx(6.0)  # the other Gram matrix, the same number
     assert effective_rank(np.outer(rng.standard_normal(50), [1.0, 2.0])) == pytest.approx(1.0)
+    spread = np.array([4.0, 1.0, 1.0, 1.0, 1.0, 1.0])
+    as_they_are, half_whitened = 21**2 / 261, 9**2 / 21
+    assert effective_rank(even * spread) == pytest.approx((as_they_are * half_whitened) ** 0.5)
 
 
 def test_shape_takes_the_worse_side(rng):

@@ -8,7 +8,7 @@ import unpaired
 from unpaired.spaces.solution import Evidence, HeldPair, Solution
 from unpaired.trust.calibration import CALIBRATION
 from unpaired.trust.evidence import Shape
-from unpaired.trust.verdict import claims, features, judge, log_odds, with_held_out
+from unpaired.trust.verdict import STRANGERS, claims, features, judge, log_odds, with_held_out
 from unpaired.types import Verdict
 
 NOTHING = Evidence({}, 0.0, 0.0, 0.0, 0.0, 0.0)
@@ -83,12 +83,13 @@ def test_held_out_pairs_decide():
     assert judge(solution(few), SHAPE).level == "coarse"
 
 
-@pytest.mark.parametrize(("n_right", "expected"), [(20, 0.98), (10, 0.49), (0, 0.0)])
+@pytest.mark.parametrize(("n_right", "expected"), [(30, 1.46), (20, 0.98), (10, 0.49), (0, 0.0)])
 def test_held_out_pairs_tell_how_many_shares_come_true(n_right, expected):
     pairs = held(np.zeros(n_right), 0.5, True) + held(np.zeros(40 - n_right), 0.5, False)
     found = solution(Evidence({}, held_out=pairs))
     claim = claims(found, judge(found, SHAPE))
     assert claim(np.array([0.4])) == pytest.approx(0.4 * expected, abs=0.02)
+    assert claim(np.array([0.85])) <= 40.5 / 41
 
 
 def test_shares_whose_temperature_pairs_chose_stay_as_they_are():
@@ -97,10 +98,19 @@ def test_shares_whose_temperature_pairs_chose_stay_as_they_are():
 
 
 def test_halves_that_repeat_a_soft_answer_prove_nothing():
-    found = replace(NOTHING, repeated=0.9)
+    found = replace(NOTHING, repeated=0.9, confirmed=0.9)
     assert judge(solution(found), replace(SHAPE, rank=1.1)).level == "unreliable"
     assert judge(solution(replace(found, confirmed=0.95)), SHAPE).level == "unreliable"
-    assert judge(solution(found, "refined"), SHAPE).level == "reliable"
+    for surprise, level in ((STRANGERS, "reliable"), (STRANGERS - 0.1, "unreliable")):
+        refined = solution(replace(found, surprise=surprise), "refined")
+        assert judge(refined, SHAPE).level == level
+
+
+def test_a_refined_map_whose_partners_are_not_found_again_is_not_relied_on():
+    found = replace(NOTHING, surprise=50.0, confirmed=0.17)
+    assert not judge(solution(found, "refined"), SHAPE).trusted
+    again = judge(solution(replace(found, confirmed=0.25), "refined"), SHAPE)
+    assert again.level == "reliable"
 
 
 def test_held_out_pairs_weigh_by_their_number():

@@ -1,8 +1,7 @@
 """What speaks for the names of groups, without a label or by labels held out.
 
-Each measure has its like in one-to-one matching: descriptions and kernels that name alone for
-starts, turned class vectors for random maps, halves of the rows for halves of the rows, labels for
-known pairs.
+Each measure has its like in one-to-one matching: kernels that name alone for starts, turned class
+vectors for random maps, labels for known pairs.
 """
 
 from __future__ import annotations
@@ -16,14 +15,12 @@ from unpaired.naming.names import (
     GEOMETRY_TEMPERATURE,
     Naming,
     group_means,
-    group_rows,
     kernel_mix,
     name_classes,
 )
 from unpaired.solvers.exhaustive_qap import best_assignments
 from unpaired.spaces.readout import relative_ranks
 from unpaired.spaces.solution import Evidence, HeldPair
-from unpaired.trust.evidence import repeated_partners
 from unpaired.trust.verdict import LEAST_HELD
 
 Floats = NDArray[np.floating]
@@ -33,10 +30,6 @@ N_TURNED = 5
 """Class vectors whose relation to the groups is destroyed, to compare with."""
 N_SEARCHED = 40
 """Starts of a search above ten classes, for each comparison."""
-HALF_STARTS = 2
-"""Groupings that each half begins with."""
-MOST_JUDGED = 2000
-"""Rows on which both halves are compared, at most."""
 N_FOLDS = 3
 """Parts in which labels are held out,"""
 MOST_IN_TURN = 300
@@ -57,8 +50,7 @@ def naming_evidence(
     """What speaks for the names that rows were given.
 
     With LEAST_HELD labels or more these are held out. With fewer the geometry has to vouch: do its
-    kernels agree, is the naming better than that of turned class vectors, do halves of the rows
-    give the same names?
+    kernels agree, and is the naming better than that of turned class vectors?
 
     Args:
         features: The rows (n, d) that were named.
@@ -79,7 +71,6 @@ def naming_evidence(
         reached,
         agreement=agreement_of_kernels(means, class_views, named.groups, rng),
         gap=gap_above_turned(means, class_views, rng),
-        repeated=repeated_names(rows, class_views, rng),
     )
 
 
@@ -114,26 +105,6 @@ def gap_above_turned(
     usual = float(np.mean(turned)) / len(kernels)
     score = _best(kernels, rng)[1] / len(kernels)
     return (score - usual) / max(1.0 - usual, 1e-9)
-
-
-def repeated_names(rows: Floats, class_views: Sequence[Floats], rng: np.random.Generator) -> float:
-    """How often two halves of the rows, grouped and named apart, give a row the same name.
-
-    As Cohen's kappa, beyond chance; NaN where halves are too small to be grouped.
-    """
-    size = len(class_views[0])
-    order = rng.permutation(len(rows))
-    halves = np.array_split(order, 2)
-    if len(halves[1]) < 2 * size:
-        return float("nan")
-    judged = rows[np.sort(order[: min(len(rows), MOST_JUDGED)])]
-    found = []
-    for half in halves:
-        own = rows[np.sort(half)]
-        grouping = group_rows(own, size, rng, 0, HALF_STARTS)
-        named = name_classes(own, class_views, rng=rng, grouping=grouping)
-        found.append(named.predict_probabilities(judged))
-    return repeated_partners(found[0], found[1])
 
 
 def held_out_labels(

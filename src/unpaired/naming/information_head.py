@@ -16,7 +16,6 @@ Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
 
 N_STARTS = 6
-"""Groupings to begin with, of which the best is kept."""
 N_STEPS = 250
 BATCH = 1024
 LEARNING_RATE = 0.02
@@ -65,12 +64,7 @@ def mutual_information(probabilities: Floats, neighbours: Ints) -> float:
 
 
 def find_head(
-    space: SmoothSpace,
-    size: int,
-    rng: np.random.Generator,
-    *,
-    n_rounds: int = 5,
-    n_starts: int = N_STARTS,
+    space: SmoothSpace, size: int, rng: np.random.Generator, *, n_rounds: int = 5
 ) -> Head:
     """Return the head, out of several k-means starts, whose classes neighbours share the most.
 
@@ -80,7 +74,7 @@ def find_head(
     rows = _with_ones(space.wide)
     starts = [
         cluster(space.smoothed, size, rng, n_init=2).index
-        for _ in track(range(n_starts), "Grouping, first starts")
+        for _ in track(range(N_STARTS), "Grouping, first starts")
     ]
     heads = np.stack([_regress(rows, index, size) for index in starts])
     heads = train_heads(rows, space.neighbours, heads, rng)

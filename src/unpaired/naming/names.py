@@ -15,13 +15,7 @@ from unpaired.naming.classifiers import (
     kernel_probabilities,
 )
 from unpaired.naming.clustering import follow_seeds, mean_by, spherical_k_means
-from unpaired.naming.information_head import (
-    N_STARTS,
-    Head,
-    apply_head,
-    find_head,
-    share_groups,
-)
+from unpaired.naming.information_head import Head, apply_head, find_head, share_groups
 from unpaired.naming.smooth_space import SmoothSpace, smooth_features
 from unpaired.solvers.exhaustive_qap import Assignments, best_assignments
 
@@ -182,17 +176,13 @@ def sizes_are_uneven(smoothed: Floats, labels: Ints, size: int) -> bool:
 
 
 def group_rows(
-    features: Floats,
-    size: int,
-    rng: np.random.Generator,
-    n_rounds: int = 5,
-    n_starts: int = N_STARTS,
+    features: Floats, size: int, rng: np.random.Generator, n_rounds: int = 5
 ) -> tuple[SmoothSpace, Head]:
     """Return the smoothed space of the rows and the head that groups them, names unknown."""
     k = int(np.clip(len(features) // NEIGHBOUR_SHARE, *NEIGHBOURS))
     k = max(1, min(k, len(features) // (2 * size)))
     space = smooth_features(features, n_neighbours=k)
-    return space, find_head(space, size, rng, n_rounds=n_rounds, n_starts=n_starts)
+    return space, find_head(space, size, rng, n_rounds=n_rounds)
 
 
 def group_means(rows: Floats, space: SmoothSpace, group: Ints, size: int) -> list[Floats]:

@@ -40,25 +40,25 @@ class Calibration:
 CALIBRATION = Calibration(
     made="2026-11-18, python -m benchmarks.trust fit, 495 runs",
     alone=Regime(
-        intercept=-5.6845,
-        weights={"agreement": 0.9145, "gap": 1.1906, "agreement and gap": 1.0653, "rows": 0.3110},
-        knots=(-4.7196, -3.3544, -2.9674, -2.5582, -1.5393, 0.5149),
-        rank=(0.5073, 0.4839, 0.4397, 0.3843, 0.3602, 0.1820),
-        low=(0.4091, 0.3065, 0.2768, 0.1589, 0.0946, 0.0739),
-        high=(0.5418, 0.5047, 0.5047, 0.5047, 0.5047, 0.5000),
-        row=0.2163,
+        intercept=-6.2170,
+        weights={"agreement": 1.0336, "gap": 1.0139, "agreement and gap": 0.9348, "rows": 0.2351},
+        knots=(-5.0344, -3.5178, -3.0211, -2.6318, -1.5091, 0.5042),
+        rank=(0.5100, 0.4810, 0.4379, 0.4072, 0.2432, 0.1763),
+        low=(0.3548, 0.2656, 0.2355, 0.1621, 0.0884, 0.0739),
+        high=(0.5425, 0.5413, 0.5337, 0.5337, 0.5337, 0.5337),
+        row=0.2413,
     ),
     repeated=(18, 18),
-    repeated_rank=(0.0, 0.0, 0.05),
+    repeated_rank=(0.0001, 0.0000, 0.0500),
 )
 
 NAMES = Regime(
-    intercept=-3.0,
-    weights={"gap": 1.0, "agreement and repeated": 1.0, "all three": 1.0},
-    knots=(-3.0, 0.0),
-    rank=(0.45, 0.3),
-    low=(0.1, 0.05),
-    high=(0.6, 0.5),
-    row=0.5,
+    intercept=-4.3983,
+    weights={"agreement": 2.0333, "gap": 2.1312, "agreement and gap": 2.3975},
+    knots=(-3.7235, -3.1233, -2.3976, -1.7728, -0.9848, 0.6556),
+    rank=(0.5000, 0.4843, 0.4425, 0.4225, 0.3240, 0.0545),
+    low=(0.2301, 0.2301, 0.2184, 0.1677, 0.0271, 0.0222),
+    high=(0.6205, 0.6205, 0.5390, 0.5390, 0.5390, 0.5390),
+    row=1.0000,
 )
-"""Of names of groups without labels; python -m benchmarks.trust_names fit."""
+"""Of names of groups without labels; 2026-11-18, python -m benchmarks.trust_names fit, 163 runs."""

@@ -82,11 +82,18 @@ def repeated_partners(
 
 
 def effective_rank(rows: FloatArray) -> float:
-    """The number of directions that equal variances would fill: (sum v)^2 / sum v^2."""
+    """The number of directions that equal variances v would fill.
+
+    The geometric mean of (sum v)^2 / sum v^2, of the rows as they are, and (sum s)^2 / sum s^2 with
+    s the root of v, of half-whitened rows, as they are matched. By the first alone brightness would
+    leave patches of photos a single direction; by the second alone noise would count as much.
+    """
     centred = np.asarray(rows, dtype=np.float64)[:MOST_HALF]
     centred = centred - centred.mean(axis=0)
     gram = centred @ centred.T if len(centred) < centred.shape[1] else centred.T @ centred
-    return float(np.trace(gram) ** 2 / max(float(np.square(gram).sum()), 1e-300))
+    variances = np.maximum(np.linalg.eigvalsh(gram), 0.0)
+    total, squared = float(variances.sum()), float(np.square(variances).sum())
+    return float(np.sqrt(variances).sum() * np.sqrt(total / max(squared, 1e-300)))
 
 
 def shape_of(problem: Problem) -> Shape:

@@ -21,15 +21,11 @@ LEAST_ROWS = 20
 
 def name_features(evidence: Evidence) -> dict[str, float]:
     """What enters the log odds of names, each the larger the better; not measured is 0."""
-    agreement, gap, repeated = (
+    agreement, gap = (
         float(np.clip(np.nan_to_num(value, nan=0.0), 0.0, 1.0))
-        for value in (evidence.agreement, evidence.gap, evidence.repeated)
+        for value in (evidence.agreement, evidence.gap)
     )
-    return {
-        "gap": gap,
-        "agreement and repeated": agreement * repeated,
-        "all three": agreement * repeated * gap,
-    }
+    return {"agreement": agreement, "gap": gap, "agreement and gap": agreement * gap}
 
 
 def judge_names(evidence: Evidence, n_rows: int, n_classes: int, regime: Regime = NAMES) -> Verdict:
@@ -49,6 +45,7 @@ def judge_names(evidence: Evidence, n_rows: int, n_classes: int, regime: Regime 
         if n_classes >= LEAST_CLASSES and n_rows >= LEAST_ROWS * n_classes:
             values = name_features(evidence)
             score += sum(weight * values[name] for name, weight in regime.weights.items())
+            score = min(score, regime.knots[-1])  # what was not seen proves no more
         probability = float(expit(score))
         expected, low, high = (
             float(np.interp(score, regime.knots, values))
@@ -82,10 +79,8 @@ def reasons_for_names(evidence: Evidence, n_rows: int, n_classes: int) -> tuple[
         right = float(np.mean([pair.right for pair in evidence.held_out]))
         return (f"{len(evidence.held_out)} labels, held out, were named right in {right:.0%}",)
     found = []
-    if np.isfinite(evidence.repeated):
-        found.append(f"two halves of the rows agree on {max(evidence.repeated, 0.0):.0%} of names")
     if evidence.agreement < 0.6:
-        found.append("descriptions of the classes disagree")
+        found.append("kernels and descriptions of the classes disagree")
     if evidence.gap < 0.1:
         found.append("hardly better than class vectors that have nothing to do with the rows")
     if n_classes < LEAST_CLASSES:

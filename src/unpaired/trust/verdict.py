@@ -28,18 +28,21 @@ LEAST_HELD = 4
 """Known pairs that must have been held out for their ranks to count."""
 SPREAD = 0.2
 """Least standard deviation of the ranks of held-out pairs that is believed."""
-WEIGHT = 1.0
-"""Rows that are wrong, counted beside those that were held out."""
+WEIGHT = 0.5
+"""Rows that are wrong, counted beside those that were held out (Jeffreys)."""
 PRIOR = 0.3, 0.2
 """Mean and standard deviation of FOSCTTM before anything is seen."""
 LEAST_ROWS, MOST_ROWS = 50, 500
 """More rows than these, on the smaller side, count no further: the calibration saw no more."""
 NINETY = 1.645
 """Standard deviations on each side of an interval that holds nine of ten."""
+STRANGERS = 8.5
+"""Standard deviations beyond strangers from which on a refined map is relied on. Their spread is
+estimated from five: noise has reached 6.7, a map that was right for groups only 7.1."""
 NO_SURPRISE = 3.0
 """Standard deviations that noise and unrelated data have reached."""
-LEAST_RANK = 1.5
-"""In one direction two samples of anything can be put in the same order, again and again."""
+LEAST_RANK = 3.0
+"""In fewer directions the nearest rows of two unrelated samples are named again and again."""
 FEW_ROWS = 100
 MANY_REPEATS = 0.05
 
@@ -58,7 +61,8 @@ def judge(solution: Solution, shape: Shape, calibration: Calibration = CALIBRATI
         expected, low, high = calibration.repeated_rank
     else:
         regime = calibration.alone
-        score = log_odds(evidence, shape, regime)
+        # Beyond what the calibration saw, more of the same proves no more.
+        score = min(log_odds(evidence, shape, regime), regime.knots[-1])
         probability = float(expit(score))
         expected, low, high = (
             float(np.interp(score, regime.knots, values))
@@ -80,14 +84,17 @@ def repeats_itself(solution: Solution) -> bool:
     """Whether single partners, or the map as a whole, are found again by blind fits.
 
     Fits on halves of the rows tell where partners are evident; on the soft path they would repeat a
-    wrong answer in few directions, and refinement has to end closer than strangers do. Held-out
+    wrong answer in few directions, and refinement has to end closer than strangers do and to find
+    partners again without the rows themselves (noise did the first, at 8.9). Held-out
     known pairs tell by how many of them were named.
     """
     evidence = solution.evidence
     if evidence.held_out:
         return len(evidence.held_out) >= ENOUGH and _named(evidence) >= NAMED
-    evident = solution.evident and evidence.repeated >= REPEATED
-    return evident or solution.kind == "refined"
+    if solution.evident:
+        return evidence.repeated >= REPEATED
+    beyond = solution.kind == "refined" and evidence.surprise >= STRANGERS
+    return beyond and evidence.confirmed >= REPEATED
 
 
 def features(evidence: Evidence, shape: Shape) -> dict[str, float]:
@@ -132,15 +139,16 @@ def with_held_out(ranks: Sequence[float]) -> tuple[float, float]:
 def claims(solution: Solution, verdict: Verdict, calibration: Calibration = CALIBRATION) -> Claim:
     """How confidence of rows becomes a probability, given the verdict on the whole.
 
-    Known pairs that were held out tell how many of the shares come true; a few of them count beside
-    WEIGHT rows of which nothing does.
+    Known pairs that were held out tell how many of the shares come true, more or fewer than they
+    claim; they count beside WEIGHT rows of which nothing does.
     """
     evidence = solution.evidence
     measured = [pair for pair in evidence.held_out if np.isfinite(pair.share)]
     if measured:
         claimed = sum(pair.share for pair in measured)
         factor = sum(pair.right for pair in measured) / (claimed + WEIGHT)
-        return lambda share: np.minimum(factor, 1.0) * share
+        most = (len(measured) + WEIGHT) / (len(measured) + 2 * WEIGHT)
+        return lambda share: np.minimum(factor * share, most)
     if evidence.held_out:
         return lambda share: share  # their temperature was chosen by held-out pairs
     if verdict.level == "reliable":
@@ -180,6 +188,6 @@ def reasons_for(solution: Solution, shape: Shape) -> tuple[str, ...]:
         found.append(f"few rows ({shape.n})")
     if shape.repeats > MANY_REPEATS:
         found.append(f"many repeated rows ({shape.repeats:.0%})")
-    if shape.rank < 3.0:
+    if shape.rank < LEAST_RANK:
         found.append("few directions: many matchings look alike")
     return tuple(found)
