@@ -70,7 +70,7 @@ def results_page():
 
 def without_marks(text):
     """The page without what depends on the code of the day: which cells are stale."""
-    return re.sub(r" †| Stale: \d+ of them\.", "", text)
+    return re.sub(r" Stale: † \d+ of them\.| †", "", text)
 
 
 def test_the_page_of_results_is_written_from_the_cells():
