@@ -67,7 +67,7 @@ def test_one_run_climbs_from_a_rough_rotation_to_the_right_one(rng):
     x, y, turn = copies(300, 12, rng)
     view, pairs = as_view(x, y), make_pairs(None, 300, 300, CPU)
     rough = turn + 0.25 * torch.tensor(rng.standard_normal((12, 12))).float()
-    found = climb(view, pairs, rough, rng)
+    found = climb(view, pairs, rough, rng, 80)
     torch.testing.assert_close(found @ found.T, torch.eye(12), atol=1e-4, rtol=0)
     assert share_right(view, found) > max(0.75, share_right(view, rough) + 0.3)
     assert overlap_of([found, turn]) > 0.95
@@ -78,7 +78,7 @@ def test_known_pairs_pull_a_run(rng):
     known = np.column_stack([np.arange(40), np.arange(40)])
     view = as_view(x, y)
     wrong = torch.tensor(rotation_of(6, rng)).float()
-    found = climb(view, make_pairs(known, 200, 200, CPU), wrong, rng)
+    found = climb(view, make_pairs(known, 200, 200, CPU), wrong, rng, 80)
     assert share_right(view, found) > 0.9
     assert overlap_of([found, turn]) > 0.98
 
@@ -90,7 +90,9 @@ def test_partners_are_confirmed_where_they_exist_and_lost_where_they_are_acciden
     other = torch.tensor(rng.standard_normal((300, 40))).float()
     view = as_view(x, other)
     strangers = CanonicalCritic([view], make_pairs(None, 300, 300, CPU))
-    accident = climb(view, strangers.pairs, turn, rng)  # fits what two strangers share by chance
+    accident = climb(
+        view, strangers.pairs, turn, rng, 80
+    )  # fits what two strangers share by chance
     left, right = place_free(strangers, as_part(accident))
     assert len(mutual(left @ right.T)[0]) > 60  # many are mutual ...
     assert confirmed_share(strangers, as_part(accident), rng) < 0.75

@@ -10,7 +10,6 @@ import torch
 from joblib import Parallel, delayed
 from torch import Tensor
 
-from unpaired._log import track
 from unpaired.alignment.alternation import (
     CanonicalCritic,
     Pairs,
@@ -123,7 +122,7 @@ def compare_starts(
             anchor = profile_score(profile[0][free_x.cpu()], profile[1][free_y.cpu()]).to(device)
             anchor = with_side_information(anchor, extra)
             jobs.append(delayed(_finalist)(name, kind, critic, anchor, plan, noise, config))
-    finalists = Parallel(require="sharedmem")(track(jobs, "Comparing starts"))
+    finalists = Parallel(require="sharedmem")(jobs)
     winner, chosen = choose(finalists, config.unsteady)
     return Comparison(finalists, winner, chosen, (free_x, free_y))
 

@@ -38,7 +38,9 @@ class RefinementConfig:
     rows_per_component: int = 8
     """one for so many rows: fewer are easier to find, and fewer rows tell fewer apart."""
     read_rank: int = 512
-    """Principal components that are read in the end."""
+    """Principal components that are read in the end,"""
+    n_wide_rounds: int = 10
+    """after so many rounds."""
     n_rounds: int = 80
     n_rows: tuple[int, int] = (300, 2000)
     """Rows a side in the first and in the last round, geometric between;"""
@@ -110,8 +112,9 @@ def refine(
     critic = CanonicalCritic([view], pairs, even=False)
     rotation = _rotation(critic(plan_of(*placed, REFINEMENT.start), Step(1.0, power=0.0))[0])
     judged, closest, waited = pairs.draw(REFINEMENT.n_judged, rng), 0.0, 0
+    rounds = REFINEMENT.n_rounds
     for _ in track(range(REFINEMENT.n_generations), "Refining on random samples"):
-        runs = [climb(view, pairs, rotation, rng) for _ in range(REFINEMENT.n_runs)]
+        runs = [climb(view, pairs, rotation, rng, rounds) for _ in range(REFINEMENT.n_runs)]
         reached = [closeness(view, judged, run) for run in runs]
         rotation = runs[int(np.argmax(reached))]
         waited = 0 if max(reached) > closest else waited + 1
@@ -129,7 +132,7 @@ def climb(
     pairs: Pairs,
     rotation: Tensor,
     rng: np.random.Generator,
-    n_rounds: int = REFINEMENT.n_rounds,
+    n_rounds: int,
 ) -> Tensor:
     """The rotation (r_x, r_y) that one run on random samples ends at."""
     critic = CanonicalCritic([view], pairs, even=False)
@@ -218,7 +221,7 @@ def _widened(
     critic = CanonicalCritic([wide], first.pairs, even=False)
     parts, _ = critic(first.plan, step)
     every = critic.on(pairs)
-    *_, end = alternate(every, [step] * (REFINEMENT.n_rounds // 8), parts=parts, rng=rng)
+    *_, end = alternate(every, [step] * REFINEMENT.n_wide_rounds, parts=parts, rng=rng)
     return every.on(end.pairs)(end.plan, step)[0]
 
 
