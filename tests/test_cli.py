@@ -5,6 +5,7 @@ import hashlib
 import importlib.util
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -222,7 +223,8 @@ def test_numeric_ids_are_told_and_stand_in_the_match_and_the_report(here, number
     page = (numbered / "out" / "report.html").read_text()
     first = (numbered / "a.csv").read_text().splitlines()[1].split(",")[0]
     ids = [line.split(",")[0] for line in (numbered / "a.csv").read_text().splitlines()[1:]]
-    assert all(f'<th scope="row"><bdi>{name}</bdi></th>' in page for name in ids)
+    shown = re.findall(r'<th scope="row">.*?<bdi>(.*?)</bdi>', page)
+    assert set(ids) <= set(shown)
     assert first not in ("0", "1")
     assert told in page
     code, _, err = here("match", "a.csv", "b.csv", "--features", "0-5", "--out", "wrong")
