@@ -223,7 +223,7 @@ def test_numeric_ids_are_told_and_stand_in_the_match_and_the_report(here, number
     page = (numbered / "out" / "report.html").read_text()
     first = (numbered / "a.csv").read_text().splitlines()[1].split(",")[0]
     ids = [line.split(",")[0] for line in (numbered / "a.csv").read_text().splitlines()[1:]]
-    shown = re.findall(r'<th scope="row">.*?<bdi>(.*?)</bdi>', page, re.DOTALL)
+    shown = re.findall(r'<th scope="row">.*?<bdi class="name">(.*?)</bdi>', page, re.DOTALL)
     assert set(ids) <= set(shown)
     assert first not in ("0", "1")
     assert told in page
