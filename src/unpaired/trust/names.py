@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import expit
-from scipy.stats import norm
 
 from unpaired.spaces.solution import Evidence
 from unpaired.trust.calibration import NAMES, Regime
-from unpaired.trust.verdict import COARSE, ENOUGH, GOOD, LEAST_HELD, NINETY, WEIGHT, with_held_out
+from unpaired.trust.verdict import (
+    ENOUGH,
+    LEAST_HELD,
+    WEIGHT,
+    by_held_out,
+    by_score,
+    put_in_words,
+)
 from unpaired.types import Verdict
 
 NAMED = 0.75
@@ -35,9 +40,7 @@ def judge_names(evidence: Evidence, n_rows: int, n_classes: int, regime: Regime 
     """
     relied = False
     if len(evidence.held_out) >= LEAST_HELD:
-        expected, deviation = with_held_out([pair.rank for pair in evidence.held_out])
-        probability = float(norm.cdf((GOOD - expected) / deviation))
-        low, high = expected - NINETY * deviation, expected + NINETY * deviation
+        probability, rank = by_held_out(evidence)
         right = float(np.mean([pair.right for pair in evidence.held_out]))
         relied = len(evidence.held_out) >= ENOUGH and right >= NAMED
     else:
@@ -45,17 +48,9 @@ def judge_names(evidence: Evidence, n_rows: int, n_classes: int, regime: Regime 
         if n_classes >= LEAST_CLASSES and n_rows >= LEAST_ROWS * n_classes:
             values = name_features(evidence)
             score += sum(weight * values[name] for name, weight in regime.weights.items())
-            score = min(score, regime.knots[-1])  # what was not seen proves no more
-        probability = float(expit(score))
-        expected, low, high = (
-            float(np.interp(score, regime.knots, values))
-            for values in (regime.rank, regime.low, regime.high)
-        )
-    level = "coarse" if probability >= COARSE else "unreliable"
-    level = "reliable" if relied and probability >= COARSE else level
-    bounds = float(np.clip(low, 0.0, 1.0)), float(np.clip(high, 0.0, 1.0))
+        probability, rank = by_score(score, regime)
     told = reasons_for_names(evidence, n_rows, n_classes)
-    return Verdict(level, probability, float(np.clip(expected, 0.0, 1.0)), bounds, told)
+    return put_in_words(probability, rank, relied, told)
 
 
 def name_certainty(

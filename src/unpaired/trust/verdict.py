@@ -40,7 +40,7 @@ STRANGERS = 8.5
 """Standard deviations beyond strangers from which on a refined map is relied on. Their spread is
 estimated from five: noise has reached 6.7, a map that was right for groups only 7.1."""
 NO_SURPRISE = 3.0
-"""Standard deviations that noise and unrelated data have reached."""
+"""Standard deviations below which nothing speaks for a refined map; noise has reached more."""
 LEAST_RANK = 3.0
 """In fewer directions the nearest rows of two unrelated samples are named again and again."""
 FEW_ROWS = 100
@@ -52,32 +52,42 @@ def judge(solution: Solution, shape: Shape, calibration: Calibration = CALIBRATI
     evidence = solution.evidence
     relied = repeats_itself(solution) and shape.rank >= LEAST_RANK
     if len(evidence.held_out) >= LEAST_HELD:
-        expected, deviation = with_held_out([pair.rank for pair in evidence.held_out])
-        probability = float(norm.cdf((GOOD - expected) / deviation))
-        low, high = expected - NINETY * deviation, expected + NINETY * deviation
+        probability, (expected, low, high) = by_held_out(evidence)
     elif relied:
         right, total = calibration.repeated
         probability = (right + 0.5) / (total + 1.0)  # Jeffreys
         expected, low, high = calibration.repeated_rank
     else:
-        regime = calibration.alone
-        # Beyond what the calibration saw, more of the same proves no more.
-        score = min(log_odds(evidence, shape, regime), regime.knots[-1])
-        probability = float(expit(score))
-        expected, low, high = (
-            float(np.interp(score, regime.knots, values))
-            for values in (regime.rank, regime.low, regime.high)
-        )
+        score = log_odds(evidence, shape, calibration.alone)
+        probability, (expected, low, high) = by_score(score, calibration.alone)
+    return put_in_words(probability, (expected, low, high), relied, reasons_for(solution, shape))
+
+
+def by_held_out(evidence: Evidence) -> tuple[float, tuple[float, float, float]]:
+    """The probability of a good match, and its rank with an interval, by pairs held out."""
+    expected, deviation = with_held_out([pair.rank for pair in evidence.held_out])
+    probability = float(norm.cdf((GOOD - expected) / deviation))
+    return probability, (expected, expected - NINETY * deviation, expected + NINETY * deviation)
+
+
+def by_score(score: float, regime: Regime) -> tuple[float, tuple[float, float, float]]:
+    """The same by log odds; beyond what the calibration saw, more of the same proves no more."""
+    score = min(score, regime.knots[-1])
+    expected, low, high = (
+        float(np.interp(score, regime.knots, values))
+        for values in (regime.rank, regime.low, regime.high)
+    )
+    return float(expit(score)), (expected, low, high)
+
+
+def put_in_words(
+    probability: float, rank: tuple[float, float, float], relied: bool, reasons: tuple[str, ...]
+) -> Verdict:
+    """The verdict that a probability and a rank with its interval amount to."""
     level = "coarse" if probability >= COARSE else "unreliable"
     level = "reliable" if relied and probability >= COARSE else level
-    bounds = float(np.clip(low, 0.0, 1.0)), float(np.clip(high, 0.0, 1.0))
-    return Verdict(
-        level,
-        probability,
-        float(np.clip(expected, 0.0, 1.0)),
-        bounds,
-        reasons_for(solution, shape),
-    )
+    expected, low, high = (float(np.clip(value, 0.0, 1.0)) for value in rank)
+    return Verdict(level, probability, expected, (low, high), reasons)
 
 
 def repeats_itself(solution: Solution) -> bool:
