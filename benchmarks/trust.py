@@ -89,13 +89,17 @@ def collect(which: str, minutes: float, part: tuple[int, int]) -> None:
             continue
         if time.monotonic() > end:
             break
-        row = measure(run)
-        new = not file.exists()
-        with file.open("a", newline="", encoding="utf-8") as handle:
-            writer = csv.DictWriter(handle, list(row))
-            if new:
-                writer.writeheader()
-            writer.writerow(row)
+        append(file, measure(run))
+
+
+def append(file: Path, row: dict[str, object]) -> None:
+    """Write one line more, with a header where the file is new."""
+    new = not file.exists()
+    with file.open("a", newline="", encoding="utf-8") as handle:
+        writer = csv.DictWriter(handle, list(row))
+        if new:
+            writer.writeheader()
+        writer.writerow(row)
 
 
 def read(file: Path) -> list[dict[str, str]]:

@@ -12,7 +12,6 @@ by itself, or the classes of another source.
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 import time
 from collections.abc import Callable, Sequence
@@ -24,6 +23,7 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 
 from benchmarks.problems import DATA, _read
+from benchmarks.trust import append, read
 from benchmarks.trust_fit import calibration_error, fit_ranks, monotone_logistic
 from benchmarks.trust_hold_out import PACKAGES, _bent, _halves, _in_time, _pbmc
 from unpaired.naming.evidence import naming_evidence
@@ -231,26 +231,12 @@ def measure(run: Run) -> dict[str, object]:
 
 def collect(minutes: float) -> None:
     """Run what has not been run, one line each, until the time is over."""
-    done = {row["key"] for row in read()}
+    done = {row["key"] for row in read(RESULTS)}
     end = time.monotonic() + 60 * minutes
     for run in runs():
         if run.key in done or time.monotonic() > end:
             continue
-        row = measure(run)
-        new = not RESULTS.exists()
-        with RESULTS.open("a", newline="", encoding="utf-8") as handle:
-            writer = csv.DictWriter(handle, list(row))
-            if new:
-                writer.writeheader()
-            writer.writerow(row)
-
-
-def read() -> list[dict[str, str]]:
-    """The runs that were collected."""
-    if not RESULTS.exists():
-        return []
-    with RESULTS.open(newline="", encoding="utf-8") as handle:
-        return list(csv.DictReader(handle))
+        append(RESULTS, measure(run))
 
 
 @dataclass(frozen=True)
@@ -353,7 +339,7 @@ def main() -> None:
     if options.task == "collect":
         collect(options.minutes)
         return
-    cases = [case_of(row) for row in read()]
+    cases = [case_of(row) for row in read(RESULTS)]
     if options.task == "fit":
         print(fit(cases))
         return
