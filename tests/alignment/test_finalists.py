@@ -6,7 +6,8 @@ import torch
 from joblib import parallel_config
 
 from unpaired.alignment import finalists
-from unpaired.alignment.alternation import CanonicalCritic, alternate, make_pairs
+from unpaired.alignment.alternation import alternate
+from unpaired.alignment.critics import CanonicalCritic
 from unpaired.alignment.finalists import (
     JOINT,
     OWN,
@@ -20,7 +21,7 @@ from unpaired.alignment.finalists import (
 )
 from unpaired.alignment.profiles import joined, profile_score, profiles_of
 from unpaired.math.dependence import cka
-from unpaired.plans.plan import DensePlan, hard_plan
+from unpaired.plans.plan import DensePlan, hard_plan, make_pairs
 from unpaired.views.view import GEODESICS, LINEAR, View, fit_view
 
 CPU = torch.device("cpu")

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from unpaired.alignment.alternation import CanonicalCritic, make_pairs, place_free
+from unpaired.alignment.alternation import place_free
+from unpaired.alignment.critics import CanonicalCritic
 from unpaired.alignment.refinement import (
     REFINEMENT,
     climb,
@@ -16,6 +17,7 @@ from unpaired.alignment.refinement import (
     refine,
     surprise,
 )
+from unpaired.plans.plan import make_pairs
 from unpaired.spaces.space import Part
 from unpaired.views.view import View
 

@@ -5,7 +5,6 @@ import pytest
 import torch
 from torch.nn.functional import normalize
 
-from unpaired.alignment.alternation import make_pairs
 from unpaired.alignment.finalists import JOINT, OWN
 from unpaired.alignment.profiles import profile_scores, profiles_of
 from unpaired.alignment.refinement import REFINEMENT
@@ -20,6 +19,7 @@ from unpaired.alignment.search import (
     profile_plan,
 )
 from unpaired.evaluation.retrieval import foscttm
+from unpaired.plans.plan import make_pairs
 from unpaired.views.view import fit_view
 
 CPU = torch.device("cpu")

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch.nn.functional import cosine_similarity
 
-from unpaired.alignment.alternation import Pairs, make_pairs, moments_of
+from unpaired.alignment.critics import moments_of
 from unpaired.learning import cross_validation
 from unpaired.learning.cross_validation import (
     N_FOLDS,
@@ -25,6 +25,7 @@ from unpaired.learning.cross_validation import (
     placing_errors,
 )
 from unpaired.math.canonical import Maps, Moments, canonical_maps
+from unpaired.plans.plan import Pairs, make_pairs
 from unpaired.views.features import fit_features
 from unpaired.views.view import View
 

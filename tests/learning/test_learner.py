@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import torch
 
-from unpaired.alignment import alternation
-from unpaired.alignment.alternation import CanonicalCritic, Pairs, Step, Trust, make_pairs
+from unpaired.alignment import alternation, critics
+from unpaired.alignment.critics import CanonicalCritic, Step, Trust
 from unpaired.learning import learner
 from unpaired.learning.learner import UNSURE, LearnedCritic, LearnerConfig, learn
 from unpaired.learning.towers import TowerConfig
-from unpaired.plans.plan import DensePlan, SparsePlan, hard_plan
+from unpaired.plans.plan import DensePlan, Pairs, SparsePlan, hard_plan, make_pairs
 from unpaired.views.features import fit_features
 from unpaired.views.view import View
 
@@ -250,13 +250,13 @@ def test_many_to_one_rows_of_y_take_what_is_theirs(plans):
 def test_the_ridge_falls_with_the_number_of_pairs(views, monkeypatch):
     """The ridge of every closed form is that of one pair over the pairs that were seen."""
     asked = []
-    canonical_maps = alternation.canonical_maps
+    canonical_maps = critics.canonical_maps
 
     def recorded(moments, ridges, **options):
         asked.append((moments.n_pairs, ridges))
         return canonical_maps(moments, ridges, **options)
 
-    monkeypatch.setattr(alternation, "canonical_maps", recorded)
+    monkeypatch.setattr(critics, "canonical_maps", recorded)
     config = replace(FAST, ridge=3.0, keeps_ridge=True, towers=TowerConfig(n_epochs=0))
     learn(*views, aligned(90, 30), config, 0)
     linear, kernel = asked[::2], asked[1::2]

@@ -1,4 +1,4 @@
-"""Plans, dense and sparse: against loops, and against each other on the same scores."""
+"""Known pairs; plans, dense and sparse, against loops and each other on the same scores."""
 
 import numpy as np
 import pytest
@@ -10,10 +10,14 @@ from unpaired.plans.plan import (
     SparsePlan,
     dense_plan,
     hard_plan,
+    make_pairs,
+    mean_plan,
     plan_of,
     product_blocks,
     sparse_plan,
 )
+
+CPU = torch.device("cpu")
 
 
 def blocks_of(scores, size):
@@ -197,3 +201,42 @@ def test_blocks_of_products_cover_every_row_once(rng, monkeypatch):
     rows, scores = zip(*product_blocks(left, right), strict=True)
     assert torch.cat(rows).tolist() == list(range(10))
     torch.testing.assert_close(torch.cat(scores), left @ right.T)
+
+
+def test_five_captions_of_an_image_count_as_one():
+    captions = make_pairs(np.array([[0, 0], [0, 1], [1, 2]]), 4, 5, CPU)
+    assert captions.weights.tolist() == [0.5, 0.5, 1.0]
+    assert captions.free_x.tolist() == [2, 3]
+    assert captions.free_y.tolist() == [3, 4]
+    assert captions.balanced
+    classes = make_pairs(np.array([[0, 0], [1, 0], [1, 1]]), 3, 2, CPU, many_to_one=True)
+    assert classes.weights.tolist() == [1.0, 0.5, 0.5]
+    assert classes.free_x.tolist() == [2]
+    assert classes.free_y.tolist() == [0, 1]
+    assert not classes.balanced
+
+
+def test_without_known_pairs_all_rows_are_free():
+    pairs = make_pairs(None, 3, 4, CPU)
+    assert pairs.known.shape == (0, 2)
+    assert pairs.free_x.tolist() == [0, 1, 2]
+    assert pairs.free_y.tolist() == [0, 1, 2, 3]
+
+
+def test_some_of_the_free_rows_in_order(rng):
+    pairs = make_pairs(np.array([[0, 1]]), 30, 20, CPU)
+    some = pairs.draw(7, rng)
+    assert len(some.free_x) == len(some.free_y) == 7
+    assert (some.free_x.diff() > 0).all()
+    assert set(some.free_x.tolist()) <= set(pairs.free_x.tolist())
+    assert set(some.free_y.tolist()) <= set(pairs.free_y.tolist())
+    assert some.known is pairs.known
+    assert len(pairs.draw(99, rng).free_y) == 19
+
+
+def test_the_mean_of_plans_leaves_them_as_they_are(rng):
+    plans = [DensePlan(torch.tensor(rng.dirichlet(np.ones(5), 4)).float()) for _ in range(3)]
+    before = [plan.shares.clone() for plan in plans]
+    found = mean_plan(plans)
+    torch.testing.assert_close(found.shares, torch.stack(before).mean(0))
+    assert all(torch.equal(plan.shares, was) for plan, was in zip(plans, before, strict=True))

@@ -9,11 +9,12 @@ import pytest
 import torch
 from torch.nn.functional import normalize
 
-from unpaired.alignment.alternation import CanonicalCritic, Step, make_pairs
+from unpaired.alignment.critics import CanonicalCritic, Step
 from unpaired.learning.learner import LearnerConfig, learn
 from unpaired.learning.towers import TowerConfig
 from unpaired.matching import align
 from unpaired.math.ridge import ridge_map
+from unpaired.plans.plan import make_pairs
 from unpaired.spaces import space as space_module
 from unpaired.spaces.space import (
     SMOOTHING_RIDGE,

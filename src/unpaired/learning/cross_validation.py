@@ -12,8 +12,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from unpaired.alignment.alternation import Pairs, moments_of
+from unpaired.alignment.critics import moments_of
 from unpaired.math.canonical import Maps, Moments
+from unpaired.plans.plan import Pairs
 from unpaired.spaces.space import Part, join
 from unpaired.views.features import VALUES, Features, fit_features
 from unpaired.views.view import View

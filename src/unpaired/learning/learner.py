@@ -17,14 +17,8 @@ import torch
 from torch import Tensor
 
 from unpaired._log import track
-from unpaired.alignment.alternation import (
-    CanonicalCritic,
-    Pairs,
-    Step,
-    Trust,
-    alternate,
-    moments_of,
-)
+from unpaired.alignment.alternation import alternate
+from unpaired.alignment.critics import CanonicalCritic, Step, Trust, moments_of
 from unpaired.learning.cross_validation import (
     Solve,
     choose_ridge,
@@ -34,7 +28,7 @@ from unpaired.learning.cross_validation import (
 )
 from unpaired.learning.towers import TowerConfig, train_towers
 from unpaired.math.canonical import LEAST_RIDGE, Maps, Moments, canonical_maps
-from unpaired.plans.plan import Plan
+from unpaired.plans.plan import Pairs, Plan
 from unpaired.spaces.solution import Evidence, HeldPair, Solution
 from unpaired.spaces.space import Part, build_space
 from unpaired.types import IntArray

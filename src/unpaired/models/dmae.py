@@ -19,7 +19,7 @@ from unpaired._checks import (
 )
 from unpaired._random import RandomState, derive_rng, derive_seed, resolve_seed
 from unpaired._threads import few_threads
-from unpaired.alignment.alternation import Trust, make_pairs
+from unpaired.alignment.critics import Trust
 from unpaired.errors import InputError
 from unpaired.evaluation.retrieval import foscttm
 from unpaired.learning.learner import LearnerConfig, learn
@@ -28,7 +28,7 @@ from unpaired.matching import Alignment, solve
 from unpaired.models.translating import TranslatingEstimator
 from unpaired.naming.many_to_one import match_many_to_one
 from unpaired.nets.autoencoder import pick_device
-from unpaired.plans.plan import Plan, hard_plan, plan_of
+from unpaired.plans.plan import Plan, hard_plan, make_pairs, plan_of
 from unpaired.problem.merging import one_to_one
 from unpaired.problem.problem import MANY_TO_ONE, ONE_TO_ONE, RELATIONS, check_problem
 from unpaired.spaces.readout import Reading, numbered, read_scores, to_match

@@ -1,10 +1,13 @@
-"""A plan: who may go with whom, softly; dense for few rows, a few candidates a row for many."""
+"""Known pairs and plans: who goes with whom, and who may, softly.
+
+A plan is dense for few rows; for many it holds a few candidates a row.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -25,6 +28,49 @@ N_SINKHORN, RELAXATION = 7, 1.4
 limit as 15 plain ones; plans of later steps make up for what is left."""
 N_SPARSE = 30
 """Rounds of Sinkhorn's scaling of a sparse plan."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Which rows are paired, with what weight, and which are free to be matched."""
+
+    known: Tensor
+    """(k, 2) known pairs; a row may occur in several."""
+    weights: Tensor
+    free_x: Tensor
+    free_y: Tensor
+    balanced: bool = True
+    """Every row of y has its share of the rows of x; not so in many-to-one."""
+
+    def draw(self, n_rows: int, rng: np.random.Generator) -> Pairs:
+        """The same known pairs with at most ``n_rows`` of the free rows of each side."""
+        free_x, free_y = (
+            free[torch.as_tensor(np.sort(rng.permutation(len(free))[:n_rows]), device=free.device)]
+            for free in (self.free_x, self.free_y)
+        )
+        return replace(self, free_x=free_x, free_y=free_y)
+
+
+def make_pairs(
+    known: IntArray | None, n_x: int, n_y: int, device: torch.device, *, many_to_one: bool = False
+) -> Pairs:
+    """Known pairs with their weights, and the rows that are free.
+
+    A pair counts one over how often its busier row occurs: five captions of an image count as one.
+    Many-to-one, a row of y is meant to occur often, and only repeats of x count.
+    """
+    found = torch.as_tensor(
+        np.zeros((0, 2), dtype=np.int64) if known is None else known, device=device
+    )
+    taken_x = torch.bincount(found[:, 0], minlength=n_x)
+    taken_y = torch.bincount(found[:, 1], minlength=n_y)
+    count = taken_x[found[:, 0]]
+    free_y = torch.arange(n_y, device=device)
+    if not many_to_one:
+        count = torch.maximum(count, taken_y[found[:, 1]])
+        free_y = torch.nonzero(taken_y == 0)[:, 0]
+    free_x = torch.nonzero(taken_x == 0)[:, 0]
+    return Pairs(found, 1.0 / count, free_x, free_y, not many_to_one)
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,3 +252,11 @@ def sparse_plan(
     shares = kernel * v[columns]
     row_sums = score.new_zeros(n_x).index_add_(0, rows, shares)
     return SparsePlan(rows, columns, shares / row_sums.clamp_min(1e-30)[rows], shape)
+
+
+def mean_plan(plans: Sequence[DensePlan]) -> DensePlan:
+    """The mean of dense plans: their errors differ, and are less in the mean."""
+    total = plans[0].shares.clone()
+    for plan in plans[1:]:
+        total += plan.shares
+    return DensePlan(total / len(plans))
