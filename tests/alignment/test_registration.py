@@ -68,14 +68,14 @@ def test_unrelated_sides_do_not_stand_out(rng):
 
 def test_known_pairs_are_the_first_start_even_when_some_are_wrong(seed):
     draw = rotated_clusters(1000, np.random.default_rng([seed, 2]))
-    known = np.column_stack([np.arange(10), draw.truth[:10]])
-    known[[0, 1], 1] = known[[1, 0], 1]  # two wrong ones, kept all the same
-    forbidden = np.column_stack([np.arange(20, 30), draw.truth[20:30]])
+    known = np.column_stack([np.arange(30), draw.truth[:30]])
+    known[:6, 1] = known[[1, 0, 3, 2, 5, 4], 1]  # six wrong ones, kept all the same
+    forbidden = np.column_stack([np.arange(40, 50), draw.truth[40:50]])
     match, found = matched(draw, pairs=known, forbidden=forbidden)
     assert list(found.tried) == ["known pairs"]
-    assert (match.partner[:10] == known[:, 1]).all()
-    assert (match.partner[20:30] != draw.truth[20:30]).all()
-    assert (match.partner[30:] == draw.truth[30:]).mean() > 0.98
+    assert (match.partner[:30] == known[:, 1]).all()
+    assert (match.partner[40:50] != draw.truth[40:50]).all()
+    assert (match.partner[50:] == draw.truth[50:]).mean() > 0.98
 
 
 def test_guesses_of_the_problem_come_before_its_own_starts(seed):

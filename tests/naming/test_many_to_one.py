@@ -10,6 +10,9 @@ from unpaired.naming.names import name_classes
 from unpaired.problem.problem import check_problem
 
 
+SEVEN = (30,) * 7
+
+
 def blobs(seed, sizes=(40, 30, 20), spread=0.4):
     rng = np.random.default_rng(seed)
     centres = rng.standard_normal((len(sizes), 8)) * np.linspace(4.0, 2.0, len(sizes))[:, None]
@@ -24,7 +27,7 @@ def solve(x, y, pairs=None, seed=0, **options):
 
 
 def test_the_match_is_what_naming_says(seed):
-    x, y, truth = blobs(seed)
+    x, y, _ = blobs(seed)
     found = solve(x, y)
     named = name_classes(x, y, labels=np.full(90, -1), rng=np.random.default_rng(0))
     np.testing.assert_array_equal(found.partner, named.labels)
@@ -35,8 +38,12 @@ def test_the_match_is_what_naming_says(seed):
     ordered = np.sort(scores, axis=1)
     np.testing.assert_allclose(found.margin, ordered[:, -1] - ordered[:, -2], atol=1e-6)
     np.testing.assert_array_equal(found.runner_up, np.argsort(scores, axis=1)[:, -2])
-    assert (found.partner == truth).mean() > 0.9
     assert found.relation == "many-to-one"
+
+
+def test_groups_get_the_names_that_their_geometry_tells(seed):
+    x, y, truth = blobs(seed, SEVEN)  # three names leave too little geometry to tell them by
+    assert (solve(x, y).partner == truth).mean() > 0.95
 
 
 def test_known_pairs_are_kept_and_forbidden_ones_are_not_made(seed):
@@ -73,14 +80,14 @@ def test_side_information_is_added_to_the_log_probabilities(seed):
 
 
 def test_rows_without_weight_do_not_shape_the_groups(seed):
-    x, y, truth = blobs(seed)
+    x, y, truth = blobs(seed, SEVEN)
     rng = np.random.default_rng(7)
     noise = 20.0 * rng.standard_normal((30, 8))
-    weight = np.r_[np.ones(90), np.zeros(30)]
+    weight = np.r_[np.ones(len(x)), np.zeros(30)]
     found = solve(np.r_[x, noise], y, weights=(weight, None))
     alone = solve(x, y)
-    assert (found.partner[:90] == alone.partner).mean() > 0.95
-    assert (found.partner[:90] == truth).mean() > 0.9
+    assert (found.partner[:-30] == alone.partner).mean() > 0.95
+    assert (found.partner[:-30] == truth).mean() > 0.95
 
 
 def test_too_few_rows_with_weight_are_told():
