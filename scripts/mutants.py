@@ -3,6 +3,7 @@
     python scripts/mutants.py                 all of them
     python scripts/mutants.py hidden seed     those with one of these words in their name
     python scripts/mutants.py --list          what there is
+    python scripts/mutants.py --done FILE     those not in the file; the noticed ones are added to it
 
 Each entry of mutants.toml names a file, a text that stands in it once, what to put in its place,
 the tests to run, and what is broken by it. The tests run first on the copy as it is: they must
@@ -20,7 +21,7 @@ import sys
 import tempfile
 import time
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -96,8 +97,13 @@ def run_tests(folder: Path, tests: Sequence[str], timeout: float | None = None) 
     return done.returncode
 
 
-def survivors(mutants: Sequence[Mutant], root: Path = ROOT) -> list[str]:
-    """Names of the mutants that no test noticed, or that could not be run."""
+def survivors(
+    mutants: Sequence[Mutant], root: Path = ROOT, noticed: Callable[[str], None] = lambda name: None
+) -> list[str]:
+    """Names of the mutants that no test noticed, or that could not be run.
+
+    ``noticed`` is told the names of the others, one by one.
+    """
     with tempfile.TemporaryDirectory() as name:
         folder = copy_of(root, Path(name))
         every = sorted({test for mutant in mutants for test in mutant.tests})
@@ -115,7 +121,9 @@ def survivors(mutants: Sequence[Mutant], root: Path = ROOT) -> list[str]:
             path.write_text(whole, encoding="utf-8")
             verdict = {0: "SURVIVED", 1: "noticed"}.get(code, f"COULD NOT BE RUN ({code})")
             print(f"{verdict:10} {time.monotonic() - began:5.0f} s  {mutant.name}", flush=True)
-            if code != 1:
+            if code == 1:
+                noticed(mutant.name)
+            else:
                 found.append(mutant.name)
     return found
 
@@ -124,6 +132,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("words", nargs="*", help="only mutants with one of these in their name")
     parser.add_argument("--list", action="store_true", help="what there is")
+    parser.add_argument("--done", type=Path, help="goes on where a run with this file was cut off")
     given = parser.parse_args(arguments)
     every = read_list()
     chosen = [m for m in every if not given.words or any(w in m.name for w in given.words)]
@@ -131,11 +140,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for mutant in chosen:
             print(f"{mutant.name}: {mutant.file}; breaks: {mutant.breaks}")
         return 0
+    done = []
+    if given.done is not None and given.done.is_file():
+        done = given.done.read_text(encoding="utf-8").splitlines()
+        chosen = [m for m in chosen if m.name not in done]
+    if done and not chosen:
+        print("all of them are in the file: noticed")
+        return 0
     wrong = misplaced(every)
     if wrong or not chosen:
         print("\n".join(wrong or ["no mutant has such a word in its name"]), file=sys.stderr)
         return 2
-    left = survivors(chosen)
+
+    def keep(name: str) -> None:
+        if given.done is not None:
+            with given.done.open("a", encoding="utf-8") as file:
+                file.write(f"{name}\n")
+
+    left = survivors(chosen, noticed=keep)
     print(f"{len(chosen) - len(left)} of {len(chosen)} mutants noticed")
     for name in left:
         print(f"survived: {name}")

@@ -88,9 +88,31 @@ def test_a_list_that_does_not_fit_ends_with_code_two(mutants, monkeypatch, capsy
 def test_a_survivor_ends_with_code_one(mutants, monkeypatch, capsys):
     entries = mutants.read_list()[:2]
     monkeypatch.setattr(mutants, "read_list", lambda: entries)
-    monkeypatch.setattr(mutants, "survivors", lambda chosen: [chosen[0].name])
+    monkeypatch.setattr(mutants, "survivors", lambda chosen, noticed: [chosen[0].name])
     assert mutants.main([]) == 1
     assert f"survived: {entries[0].name}" in capsys.readouterr().out
-    monkeypatch.setattr(mutants, "survivors", lambda chosen: [])
+    monkeypatch.setattr(mutants, "survivors", lambda chosen, noticed: [])
     assert mutants.main([entries[1].name]) == 0
     assert "1 of 1 mutants noticed" in capsys.readouterr().out
+
+
+def test_a_run_that_was_cut_off_goes_on_behind_what_was_noticed(
+    mutants, monkeypatch, capsys, tmp_path
+):
+    entries = mutants.read_list()[:3]
+    tried = []
+
+    def survivors(chosen, noticed):
+        tried.append([mutant.name for mutant in chosen])
+        noticed(chosen[0].name)
+        return [mutant.name for mutant in chosen[1:]]
+
+    monkeypatch.setattr(mutants, "read_list", lambda: entries)
+    monkeypatch.setattr(mutants, "survivors", survivors)
+    done = ["--done", str(tmp_path / "done.txt")]
+    names = [mutant.name for mutant in entries]
+    assert [mutants.main(done) for _ in names] == [1, 1, 0]
+    assert tried == [names, names[1:], names[2:]]
+    assert mutants.main(done) == 0
+    assert len(tried) == 3
+    assert "all of them are in the file" in capsys.readouterr().out

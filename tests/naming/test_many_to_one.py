@@ -9,7 +9,6 @@ from unpaired.naming.many_to_one import match_many_to_one
 from unpaired.naming.names import name_classes
 from unpaired.problem.problem import check_problem
 
-
 SEVEN = (30,) * 7
 
 
