@@ -3,7 +3,7 @@
     python scripts/mutants.py                 all of them
     python scripts/mutants.py hidden seed     those with one of these words in their name
     python scripts/mutants.py --list          what there is
-    python scripts/mutants.py --done FILE     those not in the file; the noticed ones are added to it
+    python scripts/mutants.py --done FILE     those not in the file; it then holds the noticed
 
 Each entry of mutants.toml names a file, a text that stands in it once, what to put in its place,
 the tests to run, and what is broken by it. The tests run first on the copy as it is: they must
