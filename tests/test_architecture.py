@@ -32,7 +32,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "problem": {"errors", "types", "_checks", "math"},
     "plans": {"errors", "types", "math"},
     "solvers": {"_checks", "errors", "types", "math", "plans"},
-    "trust/false_discovery": {"errors", "plans"},
+    "trust/false_discovery": {"errors"},
     "spaces": {"errors", "_files", "_log", "_saving", "types", "_checks", "math", "nets", "views"}
     | {"problem", "plans", "trust/false_discovery"},
     "alignment": {"_log", "types", "math", "views", "problem", "plans", "solvers", "spaces"},

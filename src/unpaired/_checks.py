@@ -333,7 +333,7 @@ def check_gram_pair(
         if gram.ndim != 2 or gram.shape[0] != gram.shape[1]:
             raise InputError(
                 f"{name} must be square: it has shape {tuple(gram.shape)}. "
-                "Make it with gaussian_gram or linear_gram."
+                "Make it with gaussian_gram."
             )
     if gram_x.shape != gram_y.shape:
         raise InputError(

@@ -40,15 +40,6 @@ def gaussian_gram(x: Tensor, y: Tensor | None = None, *, bandwidth: float | Tens
     return torch.exp(squared_distances(x, y) * (-0.5 / bandwidth**2))
 
 
-def linear_gram(x: Tensor, y: Tensor | None = None) -> Tensor:
-    """Linear Gram matrix <x_i, y_j>.
-
-    >>> linear_gram(torch.tensor([[1.0, 2.0]])).item()
-    5.0
-    """
-    return x @ (x if y is None else y).T
-
-
 def median_bandwidth(x: Tensor, name: str = "x", max_rows: int = 2000) -> float:
     """Median distance between two different rows of x: the bandwidth of the median heuristic.
 

@@ -1,4 +1,4 @@
-"""Which matches are real: a posterior per row from the data, and the rows to leave out."""
+"""Which matches are real: a posterior per row, from the distances of all rows."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import isotonic_regression
 
 from unpaired.errors import InputError
-from unpaired.plans.assignment import assign
 
 Float = NDArray[np.float64]
-Index = NDArray[np.int64]
 
 MIN_ROWS = 20
 """With fewer rows no distribution can be judged: every row counts as matched."""
@@ -79,7 +78,7 @@ def fit_chooser(distance: ArrayLike, *, n_rounds: int = 12) -> Chooser:
         rate = np.clip(share * null / np.maximum(density, 1e-300), 0, 1)
         if share < 0.5:  # far below anything strangers do: certain, whatever the densities' tails
             rate[grid < density_behind] = 0.0
-        rate = _isotonic(rate, density + 1e-12)
+        rate = isotonic_regression(rate, weights=density + 1e-12).x
         update = 1 - np.interp(observed, grid, rate)
         if np.abs(update - true).max() < 1e-4:
             break
@@ -87,38 +86,6 @@ def fit_chooser(distance: ArrayLike, *, n_rounds: int = 12) -> Chooser:
     sure = np.flatnonzero(rate <= 0.5)
     cut = float(grid[sure[-1]]) if len(sure) else -np.inf
     return Chooser(grid, rate, cut, share)
-
-
-def partial_assign(
-    distance: ArrayLike,
-    *,
-    known: ArrayLike | None = None,
-    forbidden: ArrayLike | None = None,
-) -> tuple[Index, Float, Chooser]:
-    """One-to-one matching of a dense distance matrix that leaves strangers out, chosen from it.
-
-    Each row bids up to the distance at which its match would be more probably a stranger; the
-    number left out follows from the data and may be 0.
-
-    Returns:
-        partner (n_x,) with -1 for rows left out, confidence (n_x,) in [0, 1], and the chooser.
-    """
-    full = np.asarray(distance, dtype=np.float64)
-    if full.ndim != 2 or full.shape[1] < 3:
-        raise InputError(
-            f"distance must be (n_x, n_y) with n_y >= 3. Got shape {full.shape}. Use assign."
-        )
-    near = np.sort(np.partition(full, 2, axis=1)[:, :3], axis=1)
-    chooser = fit_chooser(near)
-    price = np.square(np.where(np.isfinite(near[:, 1]), chooser.limit(near[:, 1]), 0.0))
-    partner = assign(np.square(full), known=known, forbidden=forbidden, skip_cost=price)
-    rows = np.flatnonzero(partner >= 0)
-    matched = full[rows, partner[rows]]
-    # Nearest other row: the second, or the nearest when the match itself is not the nearest.
-    other = np.where(matched <= near[rows, 0], near[rows, 1], near[rows, 0])
-    confidence = np.zeros(len(full))
-    confidence[rows] = chooser.probability(matched, other)
-    return partner, confidence, chooser
 
 
 def _stranger_share(observed: Float, sample: Float, weight: Float) -> float:
@@ -146,20 +113,3 @@ def _density(sample: Float, weight: Float, grid: Float, width: float) -> Float:
 def _log_ratio(near: Float, far: Float) -> Float:
     """log(near / far), finite for equal rows."""
     return np.asarray(np.log((near + 1e-12) / (far + 1e-12)))
-
-
-def _isotonic(values: Float, weight: Float) -> Float:
-    """The nearest non-decreasing sequence (pool adjacent violators)."""
-    level: list[float] = []
-    mass: list[float] = []
-    size: list[int] = []
-    for value, w in zip(values, weight, strict=True):
-        level.append(float(value))
-        mass.append(float(w))
-        size.append(1)
-        while len(level) > 1 and level[-2] > level[-1]:
-            total = mass[-2] + mass[-1]
-            level[-2] = (level[-2] * mass[-2] + level[-1] * mass[-1]) / total
-            mass[-2], size[-2] = total, size[-2] + size[-1]
-            del level[-1], mass[-1], size[-1]
-    return np.repeat(level, size)
