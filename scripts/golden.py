@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 import unpaired
-from unpaired import DMAE, UnsupervisedClassifier, match
+from unpaired import DMAE, PublishedDMAE, UnsupervisedClassifier, match
 from unpaired.registry import methods
 
 align = getattr(unpaired, "align", None) or import_module("unpaired.matching").align
@@ -226,7 +226,7 @@ def all_cases() -> dict[str, Callable[[int], Answer]]:
         "classifier/no labels": named(0.0),
         "classifier/some labels": named(0.1),
         "DMAE/many-to-one": fitted(partial(DMAE, n_rounds=4, **many), classes, 12),
-        "DMAE/paper": fitted(partial(DMAE, preset="paper", n_rounds=2), bent, 30),
+        "PublishedDMAE": fitted(partial(PublishedDMAE, "smi", n_rounds=2), bent, 30),
     }
     for n_pairs in (0, 5, 30, 80, 90):
         cases[f"DMAE/{n_pairs} of 90 pairs"] = fitted(DMAE, bent, n_pairs)

@@ -330,9 +330,13 @@ def test_grid_search_chooses_without_labels():
 
 def test_a_start_of_ones_own_is_checked_and_used():
     x, y = two_views(60, np.random.default_rng(0))
-    with pytest.raises(unpaired.InputError, match="start must hold a row of y"):
+    with pytest.raises(unpaired.InputError, match="start must name rows of y between 0 and 59"):
         unpaired.DMAE(**SOFT).fit(x, y, start=np.full(60, 99))
+    with pytest.raises(unpaired.InputError, match="start must hold whole row numbers"):
+        unpaired.DMAE(**SOFT).fit(x, y, start=np.arange(60) + 0.5)
     right = unpaired.DMAE(**SOFT, random_state=0).fit(x, y, start=np.arange(60))
+    plan = unpaired.DMAE(**SOFT, random_state=0).fit(x, y, start=3.0 * np.eye(60))
+    assert np.array_equal(plan.match_.partner, right.match_.partner)
     assert (right.match_.partner == np.arange(60)).mean() > 0.9
     wrong = unpaired.DMAE(**SOFT, random_state=0).fit(x, y, start=np.roll(np.arange(60), 9))
     assert (wrong.match_.partner == np.arange(60)).mean() < 0.5

@@ -10,13 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from unpaired._checks import (
-    check_choice,
-    check_number,
-    check_pairs,
-    check_partners,
-    check_sizes,
-)
+from unpaired._checks import check_choice, check_number, check_pairs, check_sizes
 from unpaired._random import RandomState, derive_rng, derive_seed, resolve_seed
 from unpaired._threads import few_threads
 from unpaired.alignment.critics import Trust
@@ -26,16 +20,15 @@ from unpaired.learning.learner import LearnerConfig, learn
 from unpaired.learning.towers import TowerConfig
 from unpaired.matching import Alignment, solve
 from unpaired.models.translating import TranslatingEstimator
-from unpaired.naming.many_to_one import match_many_to_one
 from unpaired.nets.autoencoder import pick_device
-from unpaired.plans.plan import Plan, hard_plan, make_pairs, plan_of
+from unpaired.plans.plan import DensePlan, Plan, hard_plan, make_pairs, plan_of
 from unpaired.problem.merging import one_to_one
 from unpaired.problem.problem import MANY_TO_ONE, ONE_TO_ONE, RELATIONS, check_problem
+from unpaired.problem.start import Start, check_start
 from unpaired.spaces.readout import Reading, numbered, read_scores, to_match
 from unpaired.spaces.solution import Solution
 from unpaired.spaces.space import Space
 from unpaired.trust.evidence import shape_of
-from unpaired.trust.names import judge_names
 from unpaired.trust.verdict import judge
 from unpaired.types import FloatArray, IntArray, Match, Verdict
 
@@ -114,7 +107,7 @@ class DMAE(TranslatingEstimator):
         y: Any,
         pairs: Any = None,
         *,
-        start: IntArray | None = None,
+        start: Any = None,
         on_step: Callable[[dict[str, float]], None] = lambda step: None,
     ) -> Self:
         """Learn from the rows of x and y; ``pairs`` names known partners.
@@ -124,19 +117,20 @@ class DMAE(TranslatingEstimator):
             y: Second side, (n_y, d_y); n_y may differ from n_x.
             pairs: None, "aligned", or a (k, 2) array of (row of x, row of y). A row may occur in
                 several pairs, as an image with five captions does.
-            start: Partner of each row of x to begin from, -1 = none. By default known pairs are
-                the start, or what ``unpaired.match`` finds where there are hardly any.
+            start: Partner of each row of x to begin from, -1 = none, or a plan (n_x, n_y) of
+                weights >= 0. By default known pairs, or what ``unpaired.match`` finds where there
+                are hardly any.
             on_step: Called after each step with its entry of ``history_``.
         """
         check_choice(self.relation, "relation", RELATIONS)
         config = self._config()
         rows_x, rows_y = self._rows_of_fit(x=x, y=y)
         known = check_pairs(pairs, len(rows_x), len(rows_y))
-        partner = None if start is None else check_partners(start, len(rows_x), len(rows_y))
+        begin = None if start is None else check_start(start, len(rows_x), len(rows_y))
         self.seed_ = resolve_seed(self.random_state)
         self._device = pick_device(self.device)
         with few_threads(len(rows_x)):
-            self._fit(rows_x, rows_y, known, partner, config, on_step)
+            self._fit(rows_x, rows_y, known, begin, config, on_step)
         self._remember(rows_x, rows_y, known)
         return self
 
@@ -213,7 +207,7 @@ class DMAE(TranslatingEstimator):
         x: FloatArray,
         y: FloatArray,
         known: IntArray,
-        partner: IntArray | None,
+        start: Start | None,
         config: LearnerConfig,
         on_step: Callable[[dict[str, float]], None],
     ) -> None:
@@ -222,13 +216,15 @@ class DMAE(TranslatingEstimator):
         pairs = make_pairs(known, len(x), len(y), self._device, many_to_one=many)
         n_owners = len(np.unique(known[:, 0]))
         anything = bool(len(pairs.free_x) and len(pairs.free_y))
-        wanted = anything and partner is None
+        wanted = anything and start is None
         begin: Plan | None = None
         self.notes_: list[str] = []
         named: Match | None = None
         if not anything or (wanted and many and n_owners < 2):
-            self._refuse(SOFTLY, "where no row is left to be matched softly", partner)
+            self._refuse(SOFTLY, "where no row is left to be matched softly", start)
         if wanted and many and n_owners < 2:
+            from unpaired.naming.many_to_one import match_many_to_one  # a room of its own
+
             problem = check_problem(x, y, known, relation=MANY_TO_ONE)
             named = match_many_to_one(problem, derive_rng(self.seed_, "match"))
             pairs = make_pairs(named.pairs, len(x), len(y), self._device, many_to_one=True)
@@ -248,11 +244,9 @@ class DMAE(TranslatingEstimator):
                 )
                 begin = plan_of(left, right, START_TEMPERATURE)
                 self.notes_.append("The matching engine gave the start.")
-        if partner is not None:
-            free_x, free_y = pairs.free_x.cpu().numpy(), pairs.free_y.cpu().numpy()
-            position = np.full(len(y) + 1, -1)
-            position[free_y] = np.arange(len(free_y))
-            begin = hard_plan(position[partner[free_x]], len(free_y), self._device)
+        if start is not None:
+            free = pairs.free_x.cpu().numpy(), pairs.free_y.cpu().numpy()
+            begin = _plan(start.restrict(*free), self._device)
         seed = derive_seed(self.seed_, "learner")
         sides = self._tensor(x), self._tensor(y)
         learned = learn(*sides, pairs, config, seed, start=begin, on_step=on_step)
@@ -269,7 +263,7 @@ class DMAE(TranslatingEstimator):
         ] or [every]
         self.match_ = self._read(x, y, every, free, learned.solution, named)
 
-    def _refuse(self, names: tuple[str, ...], where: str, start: IntArray | None = None) -> None:
+    def _refuse(self, names: tuple[str, ...], where: str, start: Start | None = None) -> None:
         """Refuse parameters, and a start, that could not change anything."""
         given = [name for name in names if getattr(self, name) is not None]
         given += [] if start is None else ["start"]
@@ -338,6 +332,8 @@ class DMAE(TranslatingEstimator):
         elif named is not None:
             verdict = named.verdict
         else:
+            from unpaired.trust.names import judge_names  # groups are named elsewhere
+
             verdict = judge_names(solution.evidence, n_x, len(y))
         found = to_match(
             Reading(partner, runner_up, margin, confidence),
@@ -392,3 +388,12 @@ def _free_pairs(partner: IntArray, free: tuple[IntArray, IntArray]) -> IntArray:
     """Pairs of row numbers from partners among the free rows."""
     rows = np.flatnonzero(partner >= 0)
     return np.column_stack([free[0][rows], free[1][partner[rows]]]).astype(np.int64)
+
+
+def _plan(start: Start, device: torch.device) -> Plan:
+    """The plan that a start stands for; rows of which it says nothing stay empty."""
+    if start.plan is None:
+        assert start.partner is not None  # one of the two is given
+        return hard_plan(start.partner, start.n_y, device)
+    mass = np.maximum(start.plan.sum(axis=1, keepdims=True), 1e-300)
+    return DensePlan(torch.as_tensor(start.plan / mass, dtype=torch.float32, device=device))
