@@ -7,7 +7,6 @@ nothing is claimed, and the search for a soft alignment takes over.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,28 +14,18 @@ import torch
 
 from unpaired._log import track
 from unpaired.alignment.icp import (
-    Float,
     Pairing,
     ScoreMap,
     fit_map,
     kernel_features,
-    pair_spaces,
     refine_rotation,
     rotation_map,
-    weighted_rotation,
 )
-from unpaired.alignment.rotation_starts import (
-    axis_start,
-    profile_start,
-    rotation_between,
-    soft_refine,
-)
+from unpaired.alignment.starts import rotation_starts
 from unpaired.math.neighbours import Index
 from unpaired.problem.problem import Problem
-from unpaired.problem.weights import repeated
 from unpaired.spaces.solution import Evidence, Solution
 from unpaired.spaces.space import Part, Space
-from unpaired.views.features import fit_features
 from unpaired.views.widened import Widened
 
 CLEAR = 0.3
@@ -47,11 +36,6 @@ HOPELESS = 2.0
 """A later start is given up when it stays below this many times a random rotation's contrast."""
 FEWEST = 200
 """Queries from which on later starts are tried on a quarter of them first."""
-RANK = 64
-KEEP = 0.9999
-"""Share of the variance that the scores hold."""
-N_KERNEL = 600
-"""Landmarks of kernel scores."""
 N_QUERIES = 2000
 
 
@@ -100,7 +84,8 @@ def register(problem: Problem, rng: np.random.Generator) -> Registration:
     null: float | None = None
     floors: dict[int, float] = {}
     trusted = False
-    for name, pairing, guess in track(_starts(problem, rng), "Looking for evident partners"):
+    starts = rotation_starts(problem, rng)
+    for name, pairing, guess in track(starts, "Looking for evident partners"):
         hopeless = False
         if null is not None and len(fewest) < len(few):
             if id(pairing) not in floors:
@@ -129,53 +114,6 @@ def register(problem: Problem, rng: np.random.Generator) -> Registration:
             break
     assert best is not None  # there is always a first start
     return Registration(*best, tried, null, trusted)
-
-
-def _starts(problem: Problem, rng: np.random.Generator) -> Iterator[tuple[str, Pairing, Float]]:
-    """Named rotations to refine, cheapest first; later ones are computed only when asked for."""
-    x, y, known = problem.x, problem.y, problem.known
-    linear = _paired(problem, rng, None)
-    if len(known) >= 4:
-        pairs = (linear.x[known[:, 0]], linear.y[known[:, 1]], np.ones(len(known)))
-        yield "known pairs", linear, weighted_rotation(*pairs)
-    for guess in problem.guesses():
-        points = [
-            found(torch.as_tensor(rows, dtype=torch.float32)).numpy()
-            for found, rows in zip(linear.features, (guess.left, guess.right), strict=True)
-        ]
-        weight = guess.weight.astype(np.float64)
-        yield guess.name, linear, rotation_between(points[0], points[1], weight)
-    # A row of weight w stands w times among the rows that starts are made from.
-    counted_x = repeated(problem.weights[0], len(x), rng)
-    counted_y = repeated(problem.weights[1], len(y), rng)
-    left, right = linear.x[counted_x], linear.y[counted_y]
-    yield "axes", linear, axis_start(left, right)
-    for trial, heat in enumerate((0.05, 0.02)):
-        rotation = profile_start(left, right, rng, temperature=heat)
-        yield f"profiles {trial}", linear, soft_refine(left, right, rotation, rng)
-    kernel = _paired(problem, rng, 1.0)
-    left, right = kernel.x[counted_x], kernel.y[counted_y]
-    for trial, heat in enumerate((0.05, 0.02)):
-        rotation = profile_start(left, right, rng, temperature=heat)
-        yield f"kernel {trial}", kernel, soft_refine(left, right, rotation, rng)
-
-
-def _paired(problem: Problem, rng: np.random.Generator, bandwidth: float | None) -> Pairing:
-    """Principal scores of both sides, linear or of a Gaussian kernel."""
-    features = tuple(
-        fit_features(
-            torch.as_tensor(rows, dtype=torch.float32),
-            rng,
-            max_rank=RANK,
-            metric="euclidean",
-            bandwidth=bandwidth,
-            n_landmarks=N_KERNEL,
-            weights=None if weight is None else torch.as_tensor(weight, dtype=torch.float32),
-            keep=KEEP,
-        )
-        for rows, weight in zip((problem.x, problem.y), problem.weights, strict=True)
-    )
-    return pair_spaces((features[0], features[1]), problem.x, problem.y, rng, problem.weights)
 
 
 def _stands_out(contrast: float, null: float | None, others: list[float]) -> bool:

@@ -1,15 +1,57 @@
-"""Starts for large sets: guesses of the rotation between two score spaces from no pairs at all."""
+"""Starts of the search for evident partners: rotations between the scores of both sides."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import numpy as np
 import torch
 from scipy.optimize import linear_sum_assignment
 
-from unpaired.alignment.icp import Float, weighted_rotation
+from unpaired.alignment.icp import Float, Pairing, pair_spaces, weighted_rotation
 from unpaired.math.kernels import squared_distances
 from unpaired.math.neighbours import Float32, Index
 from unpaired.math.sinkhorn import sinkhorn
+from unpaired.problem.problem import Problem
+from unpaired.problem.weights import repeated
+from unpaired.views.features import fit_features
+
+RANK = 64
+KEEP = 0.9999
+"""Share of the variance that the scores hold."""
+N_KERNEL = 600
+"""Landmarks of kernel scores."""
+
+
+def rotation_starts(
+    problem: Problem, rng: np.random.Generator
+) -> Iterator[tuple[str, Pairing, Float]]:
+    """Named rotations to refine, cheapest first; later ones are computed only when asked for."""
+    x, y, known = problem.x, problem.y, problem.known
+    linear = _paired(problem, rng, None)
+    if len(known) >= 4:
+        pairs = (linear.x[known[:, 0]], linear.y[known[:, 1]], np.ones(len(known)))
+        yield "known pairs", linear, weighted_rotation(*pairs)
+    for guess in problem.guesses():
+        points = [
+            found(torch.as_tensor(rows, dtype=torch.float32)).numpy()
+            for found, rows in zip(linear.features, (guess.left, guess.right), strict=True)
+        ]
+        weight = guess.weight.astype(np.float64)
+        yield guess.name, linear, rotation_between(points[0], points[1], weight)
+    # A row of weight w stands w times among the rows that starts are made from.
+    counted_x = repeated(problem.weights[0], len(x), rng)
+    counted_y = repeated(problem.weights[1], len(y), rng)
+    left, right = linear.x[counted_x], linear.y[counted_y]
+    yield "axes", linear, axis_start(left, right)
+    for trial, heat in enumerate((0.05, 0.02)):
+        rotation = profile_start(left, right, rng, temperature=heat)
+        yield f"profiles {trial}", linear, soft_refine(left, right, rotation, rng)
+    kernel = _paired(problem, rng, 1.0)
+    left, right = kernel.x[counted_x], kernel.y[counted_y]
+    for trial, heat in enumerate((0.05, 0.02)):
+        rotation = profile_start(left, right, rng, temperature=heat)
+        yield f"kernel {trial}", kernel, soft_refine(left, right, rotation, rng)
 
 
 def axis_start(x: Float32, y: Float32, *, n_quantiles: int = 128) -> Float:
@@ -102,3 +144,21 @@ def rotation_between(x: Float32, y: Float32, weight: Float) -> Float:
     rotation = weighted_rotation(x, y, weight)
     left, _, right = np.linalg.svd(rotation, full_matrices=False)  # plans shrink: drop the scale
     return np.asarray(left @ right)
+
+
+def _paired(problem: Problem, rng: np.random.Generator, bandwidth: float | None) -> Pairing:
+    """Principal scores of both sides, linear or of a Gaussian kernel."""
+    features = tuple(
+        fit_features(
+            torch.as_tensor(rows, dtype=torch.float32),
+            rng,
+            max_rank=RANK,
+            metric="euclidean",
+            bandwidth=bandwidth,
+            n_landmarks=N_KERNEL,
+            weights=None if weight is None else torch.as_tensor(weight, dtype=torch.float32),
+            keep=KEEP,
+        )
+        for rows, weight in zip((problem.x, problem.y), problem.weights, strict=True)
+    )
+    return pair_spaces((features[0], features[1]), problem.x, problem.y, rng, problem.weights)

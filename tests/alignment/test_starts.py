@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from unpaired.alignment.rotation_starts import (
+from unpaired.alignment.starts import (
     axis_start,
     profile_start,
     rotation_between,
