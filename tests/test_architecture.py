@@ -193,7 +193,7 @@ def test_every_line_of_the_table_is_a_room_that_exists():
         ("math/deep/er.py", "from ...models import dmae"),
         ("math/kernels.py", "from ..models.dmae import DMAE"),
         ("solvers/lsom.py", "if TYPE_CHECKING:\n    from unpaired.models import DMAE"),
-        ("problem/start.py", "from unpaired.plans.plan import DensePlan"),
+        ("problem/given_start.py", "from unpaired.plans.plan import DensePlan"),
         ("plans/plan.py", "from unpaired.problem.problem import Problem"),
         ("spaces/readout.py", "from unpaired.trust.verdict import trusted"),
         ("spaces/readout.py", "from unpaired.trust import verdict"),

@@ -22,9 +22,9 @@ from unpaired.matching import Alignment, solve
 from unpaired.models.translating import TranslatingEstimator
 from unpaired.nets.autoencoder import pick_device
 from unpaired.plans.plan import DensePlan, Plan, hard_plan, make_pairs, plan_of
+from unpaired.problem.given_start import Start, check_start
 from unpaired.problem.merging import one_to_one
 from unpaired.problem.problem import MANY_TO_ONE, ONE_TO_ONE, RELATIONS, check_problem
-from unpaired.problem.start import Start, check_start
 from unpaired.spaces.readout import Reading, numbered, read_scores, to_match
 from unpaired.spaces.solution import Solution
 from unpaired.spaces.space import Space

@@ -19,8 +19,8 @@ from unpaired.problem.weights import Weights, check_weights
 from unpaired.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
+    from unpaired.problem.given_start import Guess, Start
     from unpaired.problem.side_information import SideInformation
-    from unpaired.problem.start import Guess, Start
 
 ONE_TO_ONE, MANY_TO_ONE = "one-to-one", "many-to-one"
 RELATIONS = (ONE_TO_ONE, MANY_TO_ONE)
@@ -135,7 +135,7 @@ def check_problem(
 
         side = check_side_information(similarity, shared, n_x, n_y)
     if start is not None:
-        from unpaired.problem.start import check_start
+        from unpaired.problem.given_start import check_start
 
         begin = check_start(start, n_x, n_y)
     return Problem(

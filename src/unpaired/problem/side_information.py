@@ -11,7 +11,7 @@ import torch
 from unpaired._checks import check_view
 from unpaired.errors import InputError
 from unpaired.math.sinkhorn import sinkhorn
-from unpaired.problem.start import Guess
+from unpaired.problem.given_start import Guess
 from unpaired.types import FloatArray, IntArray
 
 SAMPLE = 1200

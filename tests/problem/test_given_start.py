@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from unpaired.errors import InputError
-from unpaired.problem.start import GIVEN, check_start
+from unpaired.problem.given_start import GIVEN, check_start
 
 
 def test_partners_and_the_plan_that_says_the_same_are_one_start(rng):
