@@ -45,9 +45,9 @@ class DMAE(TranslatingEstimator):
 
     With eight or more known pairs, maps of both sides and a soft matching of the rest are learned
     in turn (regularised CCA in linear and kernel coordinates), and networks that begin there are
-    trained by InfoNCE in the last turn. With fewer pairs no network is trained: the answer is that
-    of ``unpaired.match``, with its space; networks have not paid there. ``notes_`` says which it
-    was. The method as published is ``PublishedDMAE``.
+    trained by InfoNCE in the last turn. One-to-one with fewer pairs and no start no network is
+    trained: the answer is that of ``unpaired.match``, with its space; networks have not paid there.
+    ``notes_`` says which it was. The method as published is ``PublishedDMAE``.
 
     Args:
         relation: "one-to-one" or "many-to-one".
