@@ -36,7 +36,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "spaces": {"errors", "_files", "_log", "_saving", "types", "_checks", "math", "nets", "views"}
     | {"problem", "plans", "trust/false_discovery"},
     "alignment": {"_log", "types", "math", "views", "problem", "plans", "solvers", "spaces"},
-    "naming": {"errors", "_log", "types", "problem", "plans", "solvers", "spaces", "trust"},
+    "naming": {"errors", "_log", "types", "math", "problem", "plans", "solvers", "spaces", "trust"},
     "learning": {
         "errors",
         "_log",

@@ -1,13 +1,11 @@
 """The smoothed space by hand."""
 
 import numpy as np
-import pytest
 
 from unpaired.naming import smooth_space
 from unpaired.naming.smooth_space import (
     mean_of_rows,
     nearest_neighbours,
-    principal_axes,
     smooth_features,
     unit_rows,
 )
@@ -53,18 +51,6 @@ def test_surroundings_are_the_mean_of_the_neighbours(rng):
     means = np.stack([space.wide[index].mean(0) for index in space.neighbours])
     np.testing.assert_allclose(found[:, width:], unit_rows(means), atol=1e-5)
     np.testing.assert_allclose(space.with_surroundings(rows[:5]), found[:5], atol=1e-4)
-
-
-@pytest.mark.parametrize(("n", "limit"), [(60, 3000), (15, 15), (60, 4)])
-def test_axes_are_principal_by_every_way_of_finding_them(n, limit, monkeypatch, rng):
-    """By columns, by rows where they are fewer, and by subspace iteration where both are many."""
-    centred = rng.standard_normal((n, 20)) * np.r_[9.0, 6.0, 4.0, np.full(17, 0.1)]
-    centred -= centred.mean(0)
-    monkeypatch.setattr(smooth_space, "_EXACT_SIDE", limit)
-    axes, values = principal_axes(centred, 3)
-    _, lengths, right = np.linalg.svd(centred, full_matrices=False)
-    np.testing.assert_allclose(values, lengths[:3] ** 2 / n, rtol=1e-3)
-    np.testing.assert_allclose(np.abs((axes * right[:3].T).sum(0)), 1.0, atol=1e-3)
 
 
 def test_means_of_rows(rng):

@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from unpaired._log import track
+from unpaired.math.principal import principal
 
 Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
 
-_EXACT_SIDE = 3000
 _BLOCK_ENTRIES = 2**24
 
 
@@ -43,38 +44,6 @@ def mean_of_rows(rows: Floats, index: Ints) -> Floats:
     for column in index.T:
         total += rows[column]
     return total / np.asarray(index.shape[1], dtype=rows.dtype)
-
-
-def principal_axes(centred: Floats, n_components: int) -> tuple[Floats, Floats]:
-    """Return the leading axes (d, p) and eigenvalues (p,) of the covariance of centred rows.
-
-    Exact when either side is at most 3,000; otherwise four rounds of subspace iteration from a
-    fixed random start, so the same rows always give the same axes.
-    """
-    n, d = centred.shape
-    p = max(1, min(n_components, n - 1, d))
-    if d <= _EXACT_SIDE:
-        values, vectors = np.linalg.eigh((centred.T @ centred).astype(np.float64))
-        axes, squares = vectors[:, ::-1][:, :p], values[::-1][:p]
-    elif n <= _EXACT_SIDE:
-        values, vectors = np.linalg.eigh((centred @ centred.T).astype(np.float64))
-        squares = values[::-1][:p]
-        scale = np.sqrt(np.maximum(squares, np.finfo(np.float64).tiny))
-        axes = centred.T @ (vectors[:, ::-1][:, :p] / scale)
-    else:
-        start = np.random.default_rng(0).standard_normal((d, min(d, p + 16)))
-        basis = np.linalg.qr(start.astype(centred.dtype))[0]
-        for _ in range(4):
-            basis = np.linalg.qr(centred.T @ (centred @ basis))[0]
-        _, singular, right = np.linalg.svd(centred @ basis, full_matrices=False)
-        axes, squares = (basis @ right.T)[:, :p], singular[:p].astype(np.float64) ** 2
-    largest = squares[0] if len(squares) else 0.0
-    kept = squares > max(largest, 0.0) * 1e-7
-    if not kept.any():
-        kept[:1] = True
-    signs = np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])])
-    axes = axes * np.where(signs == 0, 1.0, signs)
-    return axes[:, kept].astype(centred.dtype), np.maximum(squares[kept], 0.0) / n
 
 
 @dataclass(frozen=True)
@@ -146,11 +115,11 @@ def smooth_features(
         n_rounds: Rounds of averaging; 0 leaves the half-whitened rows.
     """
     rows = np.asarray(features, dtype=np.float32)
-    scale = float(np.abs(rows).max(initial=0.0))
+    scale = np.float32(np.abs(rows).max(initial=0.0) or 1.0)
     mean = rows.mean(axis=0, dtype=np.float64).astype(np.float32)
-    axes, values = principal_axes((rows - mean) / np.float32(scale or 1.0), n_wide)
-    power = np.where(values > 0, values, 1.0) ** -0.25
-    axes = (axes * power).astype(np.float32) / np.float32(scale or 1.0)
+    found = principal(torch.from_numpy((rows - mean) / scale), n_wide)
+    values = found.variances.numpy()
+    axes = found.axes.numpy() * np.where(values > 0, values, 1.0) ** -0.25 / scale
     mapped = (rows - mean) @ axes
     whitened = unit_rows(mapped[:, :n_components])
     k = n_neighbours if n_neighbours is not None else max(1, min(10, int(np.sqrt(len(rows)))))
