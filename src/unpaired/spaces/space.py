@@ -13,7 +13,7 @@ from torch.nn.functional import normalize
 
 from unpaired.math.hubness import crowding
 from unpaired.math.ridge import ridge_map
-from unpaired.views.features import Arrays, FeatureMap, to_array
+from unpaired.views.features import Arrays, FeatureMap, to_array, under
 from unpaired.views.view import View, map_from_arrays, map_to_arrays
 
 if TYPE_CHECKING:
@@ -185,18 +185,15 @@ class Space:
         def both(prefix: str, name: str) -> Pair:
             return tensor(f"{prefix}.x.{name}"), tensor(f"{prefix}.y.{name}")
 
-        def under(prefix: str) -> Arrays:
-            return {k.removeprefix(prefix): a for k, a in arrays.items() if k.startswith(prefix)}
-
         features: list[tuple[FeatureMap, FeatureMap]] = []
-        while under(f"features{len(features)}.x."):
+        while under(f"features{len(features)}.x.", arrays):
             name = f"features{len(features)}"
-            map_x, map_y = (map_from_arrays(under(f"{name}.{s}."), device) for s in "xy")
+            map_x, map_y = (map_from_arrays(under(f"{name}.{s}.", arrays), device) for s in "xy")
             features.append((map_x, map_y))
         parts: list[Part] = []
         while f"part{len(parts)}.view" in arrays:
             name = f"part{len(parts)}"
-            towers = [_tower(under(f"{name}.{side}.tower."), device) for side in "xy"]
+            towers = [_tower(under(f"{name}.{side}.tower.", arrays), device) for side in "xy"]
             parts.append(
                 Part(
                     int(arrays[f"{name}.view"]),

@@ -244,6 +244,11 @@ def in_blocks(function: Callable[[Tensor], Tensor], rows: Tensor) -> Tensor:
     return torch.cat([function(part) for part in torch.split(rows, BLOCK_ROWS)])
 
 
+def under(prefix: str, arrays: Arrays) -> Arrays:
+    """The arrays whose names begin so, by the rest of their names."""
+    return {k.removeprefix(prefix): a for k, a in arrays.items() if k.startswith(prefix)}
+
+
 def to_array(value: Tensor | float | bool | int) -> np.ndarray:
     """A tensor, a number or a flag as an array."""
     return value.detach().cpu().numpy() if isinstance(value, Tensor) else np.asarray(value)

@@ -13,7 +13,7 @@ from scipy.sparse.csgraph import connected_components, dijkstra
 from torch import Tensor
 
 from unpaired.math.kernels import squared_distances
-from unpaired.views.features import Arrays, Features, fit_features, in_blocks, to_array
+from unpaired.views.features import Arrays, Features, fit_features, in_blocks, to_array, under
 
 N_NEIGHBOURS = 30
 """Neighbours of a row in the graph."""
@@ -61,13 +61,13 @@ class Geodesic:
     @classmethod
     def from_arrays(cls, arrays: Arrays, device: torch.device) -> Geodesic:
         """The map that ``arrays`` were taken from."""
-        base = {k.removeprefix("base."): a for k, a in arrays.items() if k.startswith("base.")}
         rows, paths, axes, offset = (
             torch.as_tensor(arrays[name], device=device)
             for name in ("rows", "paths", "axes", "offset")
         )
         count = int(arrays["n_neighbours"])
-        return cls(Features.from_arrays(base, device), rows, paths, count, axes, offset)
+        base = Features.from_arrays(under("base.", arrays), device)
+        return cls(base, rows, paths, count, axes, offset)
 
 
 def fit_geodesic(

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from unpaired.views.features import Arrays, Features, in_blocks, to_array
+from unpaired.views.features import Arrays, Features, in_blocks, to_array, under
 
 N_NEIGHBOURS = 20
 
@@ -48,9 +48,9 @@ class Smoothed:
     @classmethod
     def from_arrays(cls, arrays: Arrays, device: torch.device) -> Smoothed:
         """The map that ``arrays`` were taken from."""
-        base = {k.removeprefix("base."): a for k, a in arrays.items() if k.startswith("base.")}
+        base = Features.from_arrays(under("base.", arrays), device)
         rows, offset = (torch.as_tensor(arrays[n], device=device) for n in ("rows", "offset"))
-        return cls(Features.from_arrays(base, device), rows, offset, float(arrays["scale"]))
+        return cls(base, rows, offset, float(arrays["scale"]))
 
 
 def fit_smoothed(base: Features, placed: Tensor) -> tuple[Smoothed, Tensor]:

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from unpaired.views.features import Arrays, FeatureMap, Features, fit_features
+from unpaired.views.features import Arrays, FeatureMap, Features, fit_features, under
 from unpaired.views.geodesic import N_LANDMARKS, Geodesic, fit_geodesic
 from unpaired.views.smoothed import Smoothed, fit_smoothed
 from unpaired.views.widened import Widened
@@ -62,9 +62,7 @@ def smooth_view(view: View) -> View:
 def map_from_arrays(arrays: Arrays, device: torch.device) -> FeatureMap:
     """The feature map that ``map_to_arrays`` gave these arrays for."""
     kind = next(iter(arrays)).split(".")[0]
-    return KINDS[kind].from_arrays(
-        {name.removeprefix(f"{kind}."): array for name, array in arrays.items()}, device
-    )
+    return KINDS[kind].from_arrays(under(f"{kind}.", arrays), device)
 
 
 def map_to_arrays(found: FeatureMap) -> Arrays:

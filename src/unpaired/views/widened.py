@@ -8,7 +8,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from unpaired.views.features import Arrays, Features
+from unpaired.views.features import Arrays, Features, under
 
 
 @dataclass(frozen=True)
@@ -35,11 +35,5 @@ class Widened:
     @classmethod
     def from_arrays(cls, arrays: Arrays, device: torch.device) -> Widened:
         """The map that ``arrays`` were taken from."""
-        base, kernel = (
-            Features.from_arrays(
-                {k.removeprefix(f"{p}."): a for k, a in arrays.items() if k.startswith(f"{p}.")},
-                device,
-            )
-            for p in ("base", "kernel")
-        )
-        return cls(base, kernel)
+        base, kernel = (under(f"{part}.", arrays) for part in ("base", "kernel"))
+        return cls(Features.from_arrays(base, device), Features.from_arrays(kernel, device))
