@@ -1,4 +1,4 @@
-"""Aligning a handful of rows, too few for statistics: every start refined, the best one kept."""
+"""A handful of rows, too few for statistics: the matching with the largest kernel alignment."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Pure functions on tensors: kernels, dependence, density ratios, permutations."""
+"""Pure functions: PCA, CCA, Sinkhorn, ridge, hub correction, neighbours, kernels, dependence."""

@@ -1,4 +1,4 @@
-"""A caller's own start: partners or a soft plan, tried beside the other starts."""
+"""A caller's own start: partners or a soft plan, tried beside those of ``alignment.starts``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A view: both sides in coordinates of one kind, each fitted on its own rows."""
+"""Views: both sides in coordinates of one kind, each fitted on its own rows; the list of kinds."""
 
 from __future__ import annotations
 
