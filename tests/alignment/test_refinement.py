@@ -1,21 +1,29 @@
 """Refinement on random samples: it climbs where partners exist, and says when there is nothing."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
+from unpaired.alignment import refinement
 from unpaired.alignment.alternation import place_free
 from unpaired.alignment.critics import CanonicalCritic
 from unpaired.alignment.refinement import (
     REFINEMENT,
+    change_signs,
     climb,
     closeness,
     confirmed_share,
     directions,
+    leading,
+    mix,
     mutual,
-    overlap_of,
+    overlap,
     refine,
+    search,
     surprise,
+    widen,
 )
 from unpaired.plans.plan import make_pairs
 from unpaired.spaces.space import Part
@@ -58,11 +66,15 @@ def test_mutual_partners_by_hand():
     assert partners.tolist() == [0, 1]
 
 
-def test_overlap_is_one_for_the_same_and_chance_for_unrelated_rotations(rng):
+def test_overlap_is_one_for_the_same_and_none_for_unrelated_rotations(rng):
     one, other = (torch.tensor(rotation_of(60, rng)) for _ in range(2))
-    assert overlap_of([one, one]) == pytest.approx(1.0)
-    assert overlap_of([one, -one]) == pytest.approx(0.0, abs=1e-6)
-    assert overlap_of([one, other]) == pytest.approx(2 / np.pi, abs=0.05)
+    half = one.clone()
+    half[:30] *= -1
+    assert overlap(one, one) == pytest.approx(1.0)
+    assert overlap(one, half) == pytest.approx(0.0, abs=1e-9)
+    assert overlap(one, -one) == pytest.approx(-1.0)
+    assert overlap(one, other) == pytest.approx(0.0, abs=5 / 60)
+    assert overlap(one[:, :20], one[:, :20]) == pytest.approx(1.0)
 
 
 def test_one_run_climbs_from_a_rough_rotation_to_the_right_one(rng):
@@ -72,7 +84,67 @@ def test_one_run_climbs_from_a_rough_rotation_to_the_right_one(rng):
     found = climb(view, pairs, rough, rng, 80)
     torch.testing.assert_close(found @ found.T, torch.eye(12), atol=1e-4, rtol=0)
     assert share_right(view, found) > max(0.75, share_right(view, rough) + 0.3)
-    assert overlap_of([found, turn]) > 0.95
+    assert overlap(found, turn) > 0.95
+
+
+def test_signs_change_for_the_share_that_was_asked_for(rng):
+    turn = torch.tensor(rotation_of(400, rng))
+    changed = change_signs(turn, 0.2, rng)
+    signs = changed[:, 0] / turn[:, 0]
+    torch.testing.assert_close(changed, signs[:, None] * turn)
+    assert 0.1 < float((signs < 0).double().mean()) < 0.3
+    assert torch.equal(change_signs(turn, 0.0, rng), turn)
+
+
+def test_a_mixture_sends_each_component_as_one_of_two_does(rng, monkeypatch):
+    monkeypatch.setattr(refinement, "REFINEMENT", replace(REFINEMENT, later_signs=0.0))
+    one, other = (torch.tensor(rotation_of(200, rng)) for _ in range(2))
+    mixed = mix([one, other], rng)
+    from_one = (mixed == one).all(1)
+    assert torch.equal(mixed[~from_one], other[~from_one])
+    assert 60 < int(from_one.sum()) < 140
+
+
+def test_many_runs_find_what_one_does_not_from_wrong_signs(rng):
+    found_by_one, found_by_many = 0, 0
+    for _ in range(5):
+        centres = rng.standard_normal((40, 12))
+        rows = centres[rng.integers(40, size=300)] + 0.4 * rng.standard_normal((300, 12))
+        x, turn = torch.tensor(rows * 0.85 ** np.arange(12)).float(), rotation_of(12, rng)
+        turn = torch.tensor(turn).float()
+        view, pairs = as_view(x, x @ turn), make_pairs(None, 300, 300, CPU)
+        start = turn.clone()
+        start[[0, 2, 4]] *= -1
+        found_by_one += share_right(view, climb(view, pairs, start, rng, 80)) > 0.9
+        found_by_many += share_right(view, search(view, pairs, start, rng)) > 0.9
+    assert found_by_many >= found_by_one + 2  # 4 or 5 against none, most times
+
+
+def test_a_search_ends_where_runs_come_back_to_one_answer(rng, monkeypatch):
+    x, y, turn = copies(200, 6, rng, noise=0.0)
+    begun = []
+
+    def counted(*arguments):
+        begun.append(1)
+        return climb(*arguments)
+
+    monkeypatch.setattr(refinement, "climb", counted)
+    search(as_view(x, y), make_pairs(None, 200, 200, CPU), turn, rng)
+    assert REFINEMENT.n_back < len(begun) < REFINEMENT.n_runs
+
+
+def test_leading_components_teach_the_others(rng):
+    x = torch.tensor(rng.standard_normal((300, 40)) * 0.97 ** np.arange(40)).float()
+    turn = torch.block_diag(
+        *(torch.tensor(rotation_of(d, rng)).float() for d in (10, 10, 20))
+    )  # leading components go to leading ones
+    view, pairs = as_view(x, x @ turn), make_pairs(None, 300, 300, CPU)
+    narrow = leading(view, 10)
+    assert narrow.x.shape == narrow.y.shape == (300, 10)
+    (part,) = widen(view, pairs, turn[:10, :10], rng)
+    wide = part.maps[0] @ part.maps[1].T
+    assert wide.shape == (40, 40)
+    assert overlap(wide, turn) > 0.9
 
 
 def test_known_pairs_pull_a_run(rng):
@@ -82,7 +154,7 @@ def test_known_pairs_pull_a_run(rng):
     wrong = torch.tensor(rotation_of(6, rng)).float()
     found = climb(view, make_pairs(known, 200, 200, CPU), wrong, rng, 80)
     assert share_right(view, found) > 0.9
-    assert overlap_of([found, turn]) > 0.98
+    assert overlap(found, turn) > 0.98
 
 
 def test_partners_are_confirmed_where_they_exist_and_lost_where_they_are_accidents(rng):

@@ -105,7 +105,7 @@ class CanonicalCritic:
     def __call__(self, plan: Plan | None, step: Step) -> tuple[list[Part], float]:
         """Maps of every view, weighted so that their scores spread alike."""
         parts, dependence = [], 0.0
-        for number, moments in enumerate(self.moments(plan)):
+        for number, moments in enumerate(self.moments(plan, own=math.isfinite(step.ridge))):
             own = self.extra_ridges[number] if self.extra_ridges else 0.0
             ridge = max(LEAST_RIDGE, step.ridge / max(moments.n_pairs, 1.0) + own)
             found = canonical_maps(
@@ -115,8 +115,8 @@ class CanonicalCritic:
             dependence = found.dependence if number == 0 else dependence
         return (even_weights(parts, self.views) if self.even else parts), dependence
 
-    def moments(self, plan: Plan | None) -> list[Moments]:
-        """Known pairs and soft ones, in every view."""
+    def moments(self, plan: Plan | None, *, own: bool = True) -> list[Moments]:
+        """Known pairs and soft ones, in every view; those of one side only where ``own``."""
         if plan is None:
             return self.known
         free_x, free_y = self.pairs.free_x, self.pairs.free_y
@@ -124,12 +124,14 @@ class CanonicalCritic:
         sizes = [view.y.shape[1] for view in self.views]
         expected = plan.apply(torch.cat([view.y[free_y] for view in self.views], 1))
         partners = torch.split(expected * trust[:, None], sizes, 1)
-        load, n_pairs = plan.loads(trust), float(trust.sum())
-        found = []
+        load, n_pairs = plan.loads(trust) if own else None, float(trust.sum())
+        none, found = trust.new_zeros(()), []
         for view, partner, known in zip(self.views, partners, self.known, strict=True):
             left, right = view.x[free_x], view.y[free_y]
-            own = weighted_square(left, trust), weighted_square(right, load)
-            soft = Moments(left.T @ partner, *own, n_pairs)
+            squares = none, none
+            if load is not None:
+                squares = weighted_square(left, trust), weighted_square(right, load)
+            soft = Moments(left.T @ partner, *squares, n_pairs)
             found.append(soft.plus(known) if self.trust is not None else blend(soft, known))
         return found
 

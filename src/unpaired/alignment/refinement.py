@@ -1,19 +1,22 @@
-"""Refinement that climbs: rounds on random samples of rows, several runs, the closest one, again.
+"""Refinement that climbs: rounds on random samples of rows, from many starts, the closest end.
 
 Long refinement on all rows settles on the first answer, or drifts. On rows drawn anew in every
 round, few at first and more later, it does neither: what a sample shares by accident is gone in the
-next one, and what both sides really share adds up. Runs differ in their draws alone; the one that
-brings both sides closest to each other is the start of the next generation. Whether there was
-something to climb is told without labels: the same rounds begin once more where the answer ends,
-but with random signs of the principal components. That start has the same spectra and is as good
-for strangers, who end as close to each other as before; only what belongs together ends farther
-apart.
+next one, and what both sides really share adds up. One such run reaches the right answer only if it
+begins near; which answer is right shows in how close both sides come to each other. So many runs
+compete: the first begin at the alignment given, with random signs of some principal components, the
+others at a mixture of two of the closest ends (a genetic algorithm).
+
+Whether there was something to climb is told without labels: the same rounds begin once more where
+the answer ends, but with random signs of all principal components. That start has the same spectra
+and is as good for strangers, who end as close to each other as before; only what belongs together
+ends farther apart.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -33,33 +36,42 @@ from unpaired.views.view import View
 class RefinementConfig:
     """Constants of the refinement; docs/notebook/refinement.md tells what each of them buys."""
 
-    search_rank: int = 128
+    search_rank: int = 64
     """Principal components that the runs see, at most;"""
-    rows_per_component: int = 8
+    rows_per_component: int = 16
     """one for so many rows: fewer are easier to find, and fewer rows tell fewer apart."""
     read_rank: int = 512
     """Principal components that are read in the end,"""
-    n_wide_rounds: int = 10
-    """after so many rounds."""
+    n_wide_rounds: int = 5
+    """after so many rounds with twice as many each time,"""
+    n_wide_rows: int = 2000
+    """on so many rows a side."""
     n_rounds: int = 80
-    n_rows: tuple[int, int] = (300, 2000)
+    n_rows: tuple[int, int] = (300, 1000)
     """Rows a side in the first and in the last round, geometric between;"""
     first_share: float = 0.3
     """this share of the rows at first, at most."""
     temperature: float = 0.3
     """Of the plans, in standard deviations of the cosines."""
-    n_runs: int = 3
-    n_generations: int = 8
-    """At most; fewer where the runs of one end at the same answer,"""
-    settled: float = 0.98
-    """which is this overlap of their rotations,"""
-    patience: int = 2
-    """or so many generations in a row come no closer than the closest before."""
+    n_runs: int = 40
+    """At most; fewer where"""
+    n_back: int = 10
+    """so many of them end where the closest one did, which is"""
+    settled: float = 0.92
+    """this overlap of two rotations."""
+    n_first: int = 13
+    """Runs that begin at the alignment given,"""
+    first_signs: float = 0.2
+    """all but one with the signs of this share of the components changed."""
+    n_parents: int = 8
+    """Closest ends of which two are mixed to begin the other runs,"""
+    later_signs: float = 0.03
+    """with the signs of this share changed."""
     start: float = 0.25
     """Temperature of the first plan, in standard deviations of the scores it comes from."""
-    n_flips: int = 5
+    n_flips: int = 12
     """Starts with random signs."""
-    came_back: float = 0.75
+    came_back: float = 0.3
     """Overlap with the answer from which on a run from one of them was on its way back there."""
     n_judged: int = 2000
     """Rows a side on which runs are compared, at most."""
@@ -68,7 +80,7 @@ class RefinementConfig:
     least_spread: float = 0.07
     """Standard deviation of closeness that is believed at least, for one row; closeness is a mean
     over rows, and this falls with the root of their number."""
-    surprise: float = 8.0
+    surprise: float = 6.0
     """Standard deviations above the flipped starts from which on the answer is accepted."""
 
 
@@ -82,7 +94,7 @@ class Refined:
     view: View
     parts: list[Part]
     confirmed: float
-    """Share of rows whose mutual partner is found again without them."""
+    """Share of rows whose mutual partner is found again without them; 0 where not accepted."""
     surprise: float
     """How much closer the rows end than from starts with random signs, in the standard deviations
     of those."""
@@ -108,23 +120,51 @@ def refine(
     """
     n_rows = min(len(pairs.free_x), len(pairs.free_y))
     rank = min(REFINEMENT.search_rank, max(2, n_rows // REFINEMENT.rows_per_component))
-    view = directions(x, y, rank, rng)
-    critic = CanonicalCritic([view], pairs, even=False)
-    rotation = _rotation(critic(plan_of(*placed, REFINEMENT.start), Step(1.0, power=0.0))[0])
-    judged, closest, waited = pairs.draw(REFINEMENT.n_judged, rng), 0.0, 0
-    rounds = REFINEMENT.n_rounds
-    for _ in track(range(REFINEMENT.n_generations), "Refining on random samples"):
-        runs = [climb(view, pairs, rotation, rng, rounds) for _ in range(REFINEMENT.n_runs)]
-        reached = [closeness(view, judged, run) for run in runs]
-        rotation = runs[int(np.argmax(reached))]
-        waited = 0 if max(reached) > closest else waited + 1
-        closest = max(closest, *reached)
-        if waited == REFINEMENT.patience or overlap_of(runs) >= REFINEMENT.settled:
-            break
     wide = directions(x, y, REFINEMENT.read_rank, rng)
-    parts = _widened(view, wide, pairs, rotation, rng)
+    view = leading(wide, rank)
+    critic = _critic(view, pairs)
+    rotation = _rotation(critic(plan_of(*placed, REFINEMENT.start), Step(1.0, power=0.0))[0])
+    rotation = search(view, pairs, rotation, rng)
+    found = Refined(view, _parts(rotation), 0.0, surprise(view, pairs, rotation, rng))
+    if not found.accepted:
+        return found
+    parts = widen(wide, pairs, rotation, rng)
     confirmed = confirmed_share(CanonicalCritic([wide], pairs), parts, rng)
-    return Refined(wide, parts, confirmed, surprise(view, pairs, rotation, rng))
+    return replace(found, view=wide, parts=parts, confirmed=confirmed)
+
+
+def search(view: View, pairs: Pairs, start: Tensor, rng: np.random.Generator) -> Tensor:
+    """The rotation (r_x, r_y) of the run that brings both sides closest to each other."""
+    judged = pairs.draw(REFINEMENT.n_judged, rng)
+    runs: list[Tensor] = []
+    reached: list[float] = []
+    for number in track(range(REFINEMENT.n_runs), "Refining on random samples"):
+        begin = start
+        if number >= REFINEMENT.n_first:
+            parents = np.argsort(reached)[-REFINEMENT.n_parents :]
+            begin = mix([runs[parent] for parent in parents], rng)
+        elif number:
+            begin = change_signs(start, REFINEMENT.first_signs, rng)
+        runs.append(climb(view, pairs, begin, rng, REFINEMENT.n_rounds))
+        reached.append(closeness(view, judged, runs[-1]))
+        best = runs[int(np.argmax(reached))]
+        back = sum(overlap(best, run) >= REFINEMENT.settled for run in runs)
+        if back > REFINEMENT.n_back:
+            break
+    return best
+
+
+def change_signs(rotation: Tensor, share: float, rng: np.random.Generator) -> Tensor:
+    """The rotation after this share of the components of x, drawn at random, change their sign."""
+    signs = np.where(rng.random((len(rotation), 1)) < share, -1.0, 1.0)
+    return torch.as_tensor(signs).to(rotation) * rotation
+
+
+def mix(rotations: list[Tensor], rng: np.random.Generator) -> Tensor:
+    """Where two of the rotations, drawn at random, send components of x: each as one of them."""
+    one, other = (rotations[i] for i in rng.permutation(len(rotations))[:2])
+    from_one = torch.as_tensor(rng.random((len(one), 1)) < 0.5, device=one.device)
+    return change_signs(torch.where(from_one, one, other), REFINEMENT.later_signs, rng)
 
 
 def climb(
@@ -135,7 +175,7 @@ def climb(
     n_rounds: int,
 ) -> Tensor:
     """The rotation (r_x, r_y) that one run on random samples ends at."""
-    critic = CanonicalCritic([view], pairs, even=False)
+    critic = _critic(view, pairs)
     schedule = _schedule(min(len(pairs.free_x), len(pairs.free_y)), n_rounds)
     *_, end = alternate(critic, schedule, parts=_parts(rotation), rng=rng)
     return _rotation(critic.on(end.pairs)(end.plan, schedule[-1])[0])
@@ -152,9 +192,8 @@ def surprise(view: View, pairs: Pairs, rotation: Tensor, rng: np.random.Generato
     own = climb(view, judged, rotation, rng, rounds)
     ends: list[float] = []
     for _ in track(range(2 * REFINEMENT.n_flips), "Comparing with starts of random signs"):
-        signs = torch.as_tensor(1 - 2 * rng.integers(2, size=(len(rotation), 1)))
-        other = climb(view, judged, signs.to(rotation) * rotation, rng, rounds)
-        if overlap_of([own, other]) < REFINEMENT.came_back:
+        other = climb(view, judged, change_signs(rotation, 0.5, rng), rng, rounds)
+        if overlap(own, other) < REFINEMENT.came_back:
             ends.append(closeness(view, judged, other))
         if len(ends) == REFINEMENT.n_flips:
             break
@@ -172,12 +211,9 @@ def closeness(view: View, pairs: Pairs, rotation: Tensor) -> float:
     return float(scores.amax(1).mean() + scores.amax(0).mean()) / 2.0
 
 
-def overlap_of(rotations: list[Tensor]) -> float:
-    """The mean singular value of the mean of rotations: 1 where they are the same.
-
-    Two unrelated ones have 2 / pi = .64.
-    """
-    return float(torch.linalg.svdvals(torch.stack(rotations).mean(0)).mean())
+def overlap(one: Tensor, other: Tensor) -> float:
+    """The mean cosine of where two rotations send a component: 1 if the same, about 0 by chance."""
+    return float((one * other).sum()) / min(one.shape)
 
 
 def mutual(scores: Tensor) -> tuple[Tensor, Tensor]:
@@ -210,19 +246,33 @@ def confirmed_share(critic: CanonicalCritic, parts: list[Part], rng: np.random.G
     return float(found / min(scores.shape))
 
 
-def _widened(
-    view: View, wide: View, pairs: Pairs, rotation: Tensor, rng: np.random.Generator
-) -> list[Part]:
-    """Rotations of all components: partners named by the first ones teach the rest."""
-    size = REFINEMENT.n_rows[1]
-    narrow = CanonicalCritic([view], pairs, even=False)
-    step = Step(REFINEMENT.temperature, power=0.0, n_rows=size)
-    (first,) = alternate(narrow, [step], parts=_parts(rotation), rng=rng)
-    critic = CanonicalCritic([wide], first.pairs, even=False)
-    parts, _ = critic(first.plan, step)
-    every = critic.on(pairs)
-    *_, end = alternate(every, [step] * REFINEMENT.n_wide_rounds, parts=parts, rng=rng)
-    return every.on(end.pairs)(end.plan, step)[0]
+def widen(view: View, pairs: Pairs, rotation: Tensor, rng: np.random.Generator) -> list[Part]:
+    """Rotations of all components of the view, from one of its leading ones.
+
+    Partners named by some components teach twice as many, until all are taught.
+    """
+    step = Step(REFINEMENT.temperature, power=0.0, n_rows=REFINEMENT.n_wide_rows)
+    rank, most = max(rotation.shape), max(view.x.shape[1], view.y.shape[1])
+    parts, narrow = _parts(rotation), leading(view, rank)
+    while True:
+        (last,) = alternate(_critic(narrow, pairs), [step], parts=parts, rng=rng)
+        rank = min(2 * rank, most)
+        narrow = leading(view, rank)
+        parts, _ = _critic(narrow, last.pairs)(last.plan, step)
+        steps = [step] * REFINEMENT.n_wide_rounds
+        *_, last = alternate(_critic(narrow, pairs), steps, parts=parts, rng=rng)
+        parts, _ = _critic(narrow, last.pairs)(last.plan, step)
+        if rank == most:
+            return parts
+
+
+def leading(view: View, rank: int) -> View:
+    """The leading coordinates of both sides."""
+    return View(view.map_x, view.map_y, view.x[:, :rank], view.y[:, :rank])
+
+
+def _critic(view: View, pairs: Pairs) -> CanonicalCritic:
+    return CanonicalCritic([view], pairs, even=False)
 
 
 def _schedule(n_rows: int, n_rounds: int) -> list[Step]:

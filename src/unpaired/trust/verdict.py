@@ -36,7 +36,7 @@ LEAST_ROWS, MOST_ROWS = 50, 500
 """More rows than these, on the smaller side, count no further: the calibration saw no more."""
 NINETY = 1.645
 """Standard deviations on each side of an interval that holds nine of ten."""
-STRANGERS = 8.5
+STRANGERS = 6.0
 """Standard deviations beyond strangers from which on a refined map is relied on. Their spread is
 estimated from five: noise has reached 6.7, a map that was right for groups only 7.1."""
 NO_SURPRISE = 3.0
