@@ -120,7 +120,8 @@ class CanonicalCritic:
         if plan is None:
             return self.known
         free_x, free_y = self.pairs.free_x, self.pairs.free_y
-        trust = plan.peaks().new_ones(len(free_x)) if self.trust is None else self.trust(plan)
+        ones = self.views[0].x.new_ones(len(free_x))
+        trust = ones if self.trust is None else self.trust(plan)
         sizes = [view.y.shape[1] for view in self.views]
         expected = plan.apply(torch.cat([view.y[free_y] for view in self.views], 1))
         partners = torch.split(expected * trust[:, None], sizes, 1)
@@ -152,6 +153,10 @@ def blend(soft: Moments, known: Moments) -> Moments:
 def moments_of(view: View, pairs: Tensor, weights: Tensor) -> Moments:
     """Weighted sums over pairs (k, 2); a row in several pairs is multiplied once."""
     own, weigh = [], weights.to(view.x.dtype)
+    if not len(pairs):
+        r_x, r_y = view.x.shape[1], view.y.shape[1]
+        own = [weigh.new_zeros(rank, rank) for rank in (r_x, r_y)]
+        return Moments(weigh.new_zeros(r_x, r_y), own[0], own[1], 0.0)
     for side, placed in enumerate((view.x, view.y)):
         rows, place = torch.unique(pairs[:, side], return_inverse=True)
         load = weigh.new_zeros(len(rows)).index_add_(0, place, weigh)
