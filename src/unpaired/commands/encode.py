@@ -41,7 +41,7 @@ def encode(
 
     Example: unpaired encode images holiday --encoder efficientnet-lite0 --out holiday.npz
     """
-    from unpaired._files import check_writable
+    from unpaired._files import check_apart, check_writable
     from unpaired._names import check_choice
     from unpaired.features.encoders import DEFAULT, IMAGES, KNOWN, load_encoder
     from unpaired.features.encoding import encode_items
@@ -58,9 +58,10 @@ def encode(
     if out.suffix.lower() not in (".npz", ".csv"):
         raise InputError(f"--out must end in .npz or .csv: got {out}. Rename it.")
     check_writable(out.parent, (out.name,), "--out")
+    check_apart([out], [source], "--out")
     check_cache(cache)
     with console.progress("Loading the encoder"):
-        made = load_encoder(encoder or DEFAULT[what], what)
+        made = load_encoder(DEFAULT[what] if encoder is None else encoder, what)
     if what == IMAGES:
         items = photos_in(source, made.side)
         unknown: list[str] = []
@@ -89,11 +90,11 @@ def encode(
 
 
 def check_cache(cache: Path | None) -> None:
-    """Accept a folder that can be written, or none."""
+    """Accept a folder that can be written; None = the user's own."""
     from unpaired._files import check_writable
+    from unpaired.features.weights import user_cache
 
-    if cache is not None:
-        check_writable(cache, (), "--cache")
+    check_writable(user_cache() if cache is None else cache, (), "--cache")
 
 
 def write_vectors(encoded: Encoded, out: Path) -> None:
