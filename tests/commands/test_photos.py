@@ -139,6 +139,32 @@ def test_a_folder_is_named_and_new_photos_by_its_model(place, tmp_path):
     assert (again.returncode, again.stdout) == (0, "")
 
 
+def test_photos_by_a_dictionary_of_their_own_patches(place, tmp_path, typed, monkeypatch):
+    folder, _ = place
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("unpaired.features.patch_encoder.N_ATOMS", 8)
+    monkeypatch.setattr("unpaired.features.patch_encoder.N_PATCHES", 3000)
+    done = typed("encode", "images", folder / "old", "--encoder", "coates-ng", "--out", "a.npz")
+    assert done[0] == 0, done[2]
+    assert done[1] == "150 rows of 64 numbers, 0 made before: a.npz\n"
+    told = done[2].splitlines()[-1]
+    assert told.startswith("note: learned from these; for others like them: --encoder coates-ng:")
+    names, by = str(folder / "names.csv"), ("--encoder", "coates-ng", "--out", "named")
+    done = typed("classify", folder / "old", names, *by)
+    assert done[0] == 0, done[2]
+    kept = unpaired.load("named/model").encoder_
+    assert kept == told.rpartition(" ")[2]
+    done = typed("predict", "named/model", folder / "old", "--out", "again.csv")
+    assert done[0] == 0, done[2]
+    first, second = (
+        [(row["file"], row["name"]) for row in rows_of(tmp_path / name)]
+        for name in ("named/labels.csv", "again.csv")
+    )
+    assert first == second
+    done = typed("encode", "images", folder / "new", "--encoder", kept, "--out", "b.npz")
+    assert (done[0], done[1]) == (0, "20 rows of 64 numbers, 0 made before: b.npz\n")
+
+
 def test_labels_decide_where_names_say_nothing(place, tmp_path):
     folder, told = place
     files = {name: [f for f, c in told["old"].items() if c == name] for name in COLOURS}

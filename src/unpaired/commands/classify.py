@@ -55,7 +55,7 @@ def classify(
         Path | None, typer.Option(help="Known ones: CSV of file and name, as labels.csv.")
     ] = None,
     encoder: Annotated[
-        str | None, typer.Option(help="For photos; `unpaired encode images --encoder ?` lists.")
+        str | None, typer.Option(help="For photos; `unpaired ls encoders` tells which there are.")
     ] = None,
     text_encoder: Annotated[
         str | None, typer.Option(help="For names; several with commas between them.")
@@ -273,7 +273,7 @@ def read_photos(
         made = load_encoder(DEFAULT[IMAGES] if encoder is None else encoder, IMAGES)
         encoded = encode_items(photos_in(source, made.side), made, cache or user_cache())
     tell_skipped(console, encoded)
-    return Collection(encoded.names, encoded.vectors, source, made.name, encoded.skipped)
+    return Collection(encoded.names, encoded.vectors, source, encoded.encoder, encoded.skipped)
 
 
 def read_labels(file: Path, photos: Sequence[str], classes: Sequence[str]) -> NDArray[np.int64]:

@@ -28,7 +28,7 @@ def encode(
         Path, typer.Argument(metavar="SOURCE", help="Folder of photos, or file of one text a line.")
     ],
     encoder: Annotated[
-        str | None, typer.Option(help="Who encodes; `unpaired encode images --encoder ?` lists.")
+        str | None, typer.Option(help="Who encodes; `unpaired ls encoders` tells who can.")
     ] = None,
     out: Annotated[Path, typer.Option("--out", help="File: .npz or .csv.")] = Path("encoded.npz"),
     cache: Cache = None,
@@ -74,13 +74,15 @@ def encode(
     tell_skipped(console, encoded)
     if unknown:
         console.note(f"{len(unknown):,} words have no vector: {shorten(unknown)}.")
+    if encoded.encoder != made.name:
+        console.note(f"learned from these; for others like them: --encoder {encoded.encoder}")
     n_rows, width = encoded.vectors.shape
     console.tell(f"{n_rows:,} rows of {width} numbers, {encoded.n_reused:,} made before: {out}")
     console.finish(
         {
             "rows": n_rows,
             "columns": width,
-            "encoder": made.name,
+            "encoder": encoded.encoder,
             "reused": encoded.n_reused,
             "skipped": [list(item) for item in encoded.skipped],
             "unknown_words": unknown,

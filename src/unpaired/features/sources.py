@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from unpaired._text import decode_text, lines_of
 from unpaired.errors import DataError, InputError, extra
-from unpaired.features.encoders import Encoder
-from unpaired.features.encoding import Item
+from unpaired.features.encoders import Encoder, Item
 from unpaired.features.text_encoders import words_of
 
 PHOTO_KINDS = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff")
