@@ -136,13 +136,11 @@ class DMAE(TranslatingEstimator):
 
     def transform_x(self, x: Any) -> FloatArray:
         """Rows of the first side so that inner products with ``transform_y`` are scores."""
-        rows = self._checked(x, 0)
-        return np.asarray(self._space.place(rows, 0).cpu().numpy())
+        return self._placed(x, 0)
 
     def transform_y(self, y: Any) -> FloatArray:
         """Rows of the second side so that inner products with ``transform_x`` are scores."""
-        rows = self._checked(y, 1)
-        return np.asarray(self._space.place(rows, 1).cpu().numpy())
+        return self._placed(y, 1)
 
     def score_matrix(self, x: Any, y: Any) -> FloatArray:
         """How well each row of x goes with each row of y, (n_x, n_y); larger = better.
@@ -351,6 +349,10 @@ class DMAE(TranslatingEstimator):
 
     def _tensor(self, rows: FloatArray) -> Tensor:
         return torch.as_tensor(rows, dtype=torch.float32, device=self._device)
+
+    def _placed(self, rows: Any, side: int) -> FloatArray:
+        placed = self._space.place(self._checked(rows, side), side)
+        return self._as_asked(np.asarray(placed.cpu().numpy()), rows)
 
     def _checked(self, rows: Any, side: int) -> Tensor:
         return self._tensor(self._rows_like_fit(rows, "xy"[side]))
