@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import subprocess
 import sys
 
@@ -232,3 +233,19 @@ def test_mistakes_are_one_sentence_and_nothing_is_written(place, tmp_path, argum
     assert message in done.stderr
     assert "Traceback" not in done.stderr
     assert {path.name for path in tmp_path.iterdir()} | {"cache"} == before
+
+
+def test_the_page_says_which_file_a_photo_is(place, tmp_path):
+    folder, told = place
+    done = run(
+        *("classify", folder / "old", folder / "names.csv", "--encoder", "pixels"),
+        *("--out", "named", "--quiet"),
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "named" / "report.html").read_text()
+    named = {row["file"]: row["name"] for row in rows_of(tmp_path / "named" / "labels.csv")}
+    shown = re.findall(r'alt="Photo (\S+), named (\w+)" title="([^"]+)"', page)
+    assert len(shown) >= 100
+    assert all(file == title and named[file] == name for file, name, title in shown)
+    assert page.count('<span class="file">') == len(shown)

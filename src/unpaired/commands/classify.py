@@ -376,6 +376,7 @@ def describe(
         seconds={},
         namings=(naming,),
         images=images,
+        ids_x=tuple(rows.names[row] for row in order),
         notes=(
             "The names were found by geometry: when one is wrong it is usually wrong for a whole "
             "group. Look at each group below; a few lines in --labels mend it.",
