@@ -154,7 +154,10 @@ def classify(
         examples = ", ".join(rows.names[row] for row in question.rows[:3])
         likely = ", ".join(question.classes[:3].tolist())
         console.tell(f"Uncertain: {question.size:,} photos such as {examples} ({likely}?)")
-    console.tell("To settle those, write a line file,name for some of each and give --labels.")
+    console.tell(
+        "To settle those, write a line file,name for some of each, and for a few photos of every "
+        "other name, and give --labels."
+    )
     console.finish(record)
 
 
@@ -333,7 +336,11 @@ def advice_on(questions: Sequence[Any], names: Sequence[str]) -> tuple[str, ...]
         f"{' or '.join(question.classes[:3].tolist())}?"
         for question in questions
     ]
-    return (*look, "write a line file,name for some of them and run again with --labels")
+    return (
+        *look,
+        "write a line file,name for some of them, and for a few photos of every other name, and "
+        "run again with --labels",
+    )
 
 
 def describe(
