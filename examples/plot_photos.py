@@ -73,5 +73,5 @@ grid.set(
 #
 # - New photos: `clf.predict(new)`, or `unpaired predict named/model folder`. Keep the model:
 #   `clf.save("folder")`.
-# - A few labels of your own say more than three answers: `fit(..., labels)` with -1 for unknown.
+# - Labels of some photos help as well: `fit(..., labels)` with -1 for unknown.
 # - It went wrong? [Three ways to fail](../classes.md#three-ways-to-fail).

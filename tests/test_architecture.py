@@ -20,6 +20,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
     "_files": {"errors"},
     "_log": set(),
+    "_text": {"errors"},
     "_names": {"errors"},
     "types": {"errors", "_files"},
     "_saving": {"errors", "_files", "types"},
@@ -65,7 +66,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "translating": {"types", "_random", "_checks", "_threads", "spaces", "matching"},
     "published": {"errors", "_log", "types", "_checks", "math", "nets", "plans"},
     "evaluation": {"errors", "types", "_checks"},
-    "features": {"errors", "_files", "_log", "_names", "_checks"},
+    "features": {"errors", "_files", "_log", "_names", "_text", "_checks"},
     "datasets": {"errors", "_files", "types", "_checks"},
     "models": {"errors", "_saving", "types", "_random", "_checks", "_threads", "nets"}
     | {"problem", "plans", "spaces", "alignment", "naming", "learning"}
@@ -77,7 +78,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "experiment": {"types", "_random", "math", "problem", "aligned", "trust", "matching"}
     | {"checking"},
     "report": {"errors", "_files", "types"},
-    "files": {"errors", "_files", "types"},
+    "files": {"errors", "_files", "_text", "types"},
     "anndata": {"errors", "types", "_random", "_checks", "math", "spaces", "matching", "files"},
     "demo": {"types", "naming", "evaluation", "datasets", "models", "experiment"},
     "bench": {"errors", "_files", "types", "_random", "_checks", "matching", "evaluation"}

@@ -92,6 +92,8 @@ def test_ls_lists_names_without_loading_them(tmp_path):
     assert {"cca", "deep-mcca", "wasserstein-procrustes"} <= set(names)
     for what in ("solvers", "measures", "datasets"):
         assert run("ls", what, cwd=tmp_path).returncode == 0
+    for name in ("coates-ng", "vgg19", "use", "sbert:NAME"):
+        assert f"\n{name} " in f"\n{run('ls', 'encoders', cwd=tmp_path).stdout}"
     wrong = run("ls", "method", cwd=tmp_path)
     assert wrong.returncode == 2
     assert 'Did you mean "methods"?' in wrong.stderr

@@ -4,7 +4,13 @@ import os
 
 import pytest
 
-from unpaired._files import atomic_writer, check_writable, staged_folder, whole_folder
+from unpaired._files import (
+    atomic_writer,
+    check_apart,
+    check_writable,
+    staged_folder,
+    whole_folder,
+)
 from unpaired.errors import InputError
 
 
@@ -112,6 +118,45 @@ def test_staging_that_fails_leaves_no_trace(tmp_path, error):
     assert contents(tmp_path) == {"a": "old"}
 
 
+@pytest.mark.parametrize("error", [OSError, KeyboardInterrupt])
+@pytest.mark.parametrize("at", range(4))
+def test_moving_that_fails_or_is_stopped_brings_everything_back(tmp_path, monkeypatch, error, at):
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "w").write_text("old")
+    (tmp_path / "b").write_text("old")
+    rename, calls = os.rename, []
+
+    def renamed(source, target):
+        calls.append(source)
+        if len(calls) == at + 1:
+            raise error
+        rename(source, target)
+
+    def stage():
+        with staged_folder(tmp_path) as place:
+            (place / "a").write_text("new")
+            (place / "b").write_text("new")
+            (place / "model").mkdir()
+            (place / "model" / "w").write_text("new")
+
+    monkeypatch.setattr(os, "rename", renamed)
+    with pytest.raises(error):
+        stage()
+    monkeypatch.undo()
+    assert contents(tmp_path / "model") == {"w": "old"}
+    assert (tmp_path / "b").read_text() == "old"
+    assert sorted(os.listdir(tmp_path)) == ["b", "model"]
+
+
+def test_what_is_read_is_never_written_over(tmp_path):
+    (tmp_path / "x.csv").write_text("1")
+    (tmp_path / "link.csv").symlink_to(tmp_path / "x.csv")
+    check_apart([tmp_path / "y.csv"], [tmp_path / "x.csv", None, "a\0b"], "--out")
+    for other in ("x.csv", "link.csv", "gone/../x.csv"):
+        with pytest.raises(InputError, match="--out must not write over what is read: .*x.csv is"):
+            check_apart([tmp_path / "x.csv"], [tmp_path / other], "--out")
+
+
 def test_folders_that_can_be_written_leave_no_trace(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for folder in (tmp_path, tmp_path / "a" / "b", tmp_path.joinpath("x", "..", "y")):
@@ -135,6 +180,8 @@ def test_folders_that_cannot_be_written(tmp_path, monkeypatch):
     assert "match.csv is a folder" in message(tmp_path, ["match.csv"])
     assert "File name too long" in message(tmp_path / ("x" * 300))
     assert "null" in message(tmp_path / "a\0b")
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere" / "deep")
+    assert "link is a link that leads nowhere" in message(tmp_path / "link")
     monkeypatch.setattr(os, "mkdir", denied)
     assert f"{tmp_path / 'new'} cannot (Permission denied)" in message(tmp_path / "new")
 

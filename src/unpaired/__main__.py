@@ -9,6 +9,9 @@ def main() -> None:
     """Run the command line, or name the extra that brings it."""
     try:
         from unpaired.cli import main as run
+    except KeyboardInterrupt:
+        sys.stderr.write("unpaired: stopped; nothing was begun.\n")
+        sys.exit(130)
     except ModuleNotFoundError as error:
         if error.name != "typer":
             raise

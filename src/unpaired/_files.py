@@ -91,18 +91,33 @@ def staged_folder(folder: Path) -> Iterator[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     place = Path(tempfile.mkdtemp(dir=folder, prefix=".unpaired-"))
     try:
-        yield place
-        with tempfile.TemporaryDirectory(dir=folder, prefix=".unpaired-") as earlier:
-            for path in sorted(place.iterdir()):
-                target = folder / path.name
-                if target.is_dir():
-                    os.rename(target, Path(earlier) / path.name)
-                os.replace(path, target)
+        fresh, earlier = place / "new", place / "old"
+        fresh.mkdir()
+        earlier.mkdir()
+        yield fresh
+        _move_in(folder, fresh, earlier)
     finally:
         shutil.rmtree(place, ignore_errors=True)
         for path in made:
             if path.is_dir() and not os.listdir(path):
                 path.rmdir()
+
+
+def _move_in(folder: Path, fresh: Path, earlier: Path) -> None:
+    """Move all of ``fresh`` into ``folder``; when that fails or is stopped, nothing of it."""
+    names = sorted(os.listdir(fresh))
+    try:
+        for name in names:
+            if os.path.lexists(folder / name):
+                os.rename(folder / name, earlier / name)
+            os.rename(fresh / name, folder / name)
+    except BaseException:
+        for name in names:
+            if not (fresh / name).exists():
+                os.rename(folder / name, fresh / name)
+            if os.path.lexists(earlier / name):
+                os.rename(earlier / name, folder / name)
+        raise
 
 
 def check_replaceable(folder: Path, own: Sequence[str], name: str = "directory") -> None:
@@ -127,6 +142,8 @@ def check_writable(folder: Path, files: Sequence[str] = (), name: str = "directo
     """
     rule = f"{name} must be a folder that can be written"
     try:
+        if folder.is_symlink() and not folder.exists():
+            raise InputError(f"{rule}: {folder} is a link that leads nowhere. Remove it first.")
         nearest = next(path for path in (folder, *folder.absolute().parents) if path.exists())
         if not nearest.is_dir():
             raise InputError(f"{rule}: {nearest} is a file. Name another folder.")
@@ -141,6 +158,21 @@ def check_writable(folder: Path, files: Sequence[str] = (), name: str = "directo
     for file in files:
         if (folder / file).is_dir():
             raise InputError(f"{rule}: {folder / file} is a folder. Remove it, or name another.")
+
+
+def check_apart(outputs: Sequence[Path], inputs: Sequence[Path | str | None], name: str) -> None:
+    """Accept outputs of which none is also an input.
+
+    Raises:
+        InputError: naming the file that would be written over.
+    """
+    given = {str(path) for path in inputs if path is not None}
+    given = {os.path.realpath(path) for path in given if "\0" not in path}
+    for path in outputs:
+        if os.path.realpath(path) in given:
+            raise InputError(
+                f"{name} must not write over what is read: {path} is both. Name another place."
+            )
 
 
 def read_npy(file: Path) -> NDArray[Any]:

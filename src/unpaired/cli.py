@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -70,11 +71,13 @@ def demo(out: Out = Path("demo-report"), seed: Seed = 0, quiet: Quiet = False) -
     for package in ("jinja2", "PIL"):
         check_extra(package, "report", "The demo's report")
 
-    from unpaired.demo import run_demo
-    from unpaired.report.html import write_report
+    with console.progress("Loading the photos"):
+        from unpaired.demo import run_demo
+        from unpaired.report.html import write_report
 
-    result = run_demo(seed, tell=console.tell)
-    deliver(out, lambda folder: write_report(result, folder))
+    result = run_demo(seed, tell=console.tell, during=console.progress)
+    with console.progress("Writing"):
+        deliver(out, lambda folder: write_report(result, folder))
     console.tell()
     width = max(map(len, result.headline))
     for name, value in sorted(result.headline.items(), key=lambda item: -item[1]):
@@ -87,6 +90,9 @@ def demo(out: Out = Path("demo-report"), seed: Seed = 0, quiet: Quiet = False) -
 
 def main() -> None:
     """Run the command line; mistakes print one sentence and exit 2, failed runs exit 1."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # names that it cannot show are shown in ASCII
+            stream.reconfigure(errors="backslashreplace")
     try:
         app()
     except (InputError, DataError) as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,26 +32,31 @@ class Answer:
     told: str
 
 
-def run_demo(seed: int = 0, tell: Tell = lambda line: None) -> RunResult:
+def run_demo(
+    seed: int = 0,
+    tell: Tell = lambda line: None,
+    during: Callable[[str], AbstractContextManager[object]] = nullcontext,
+) -> RunResult:
     """Name 16,000 photos with no label and after three answers, beside a baseline.
 
-    ``tell`` gets a line per stage. The labels of the sample are used to score, and to answer the
-    three questions; the first run sees none.
+    ``tell`` gets a line per stage, and ``during`` is entered with a few words while one goes on.
+    The labels of the sample are used to score, and to answer the three questions; the first run
+    sees none.
     """
     seconds: dict[str, float] = {}
-    with timed(seconds, "load"):
+    with timed(seconds, "load"), during("Loading the photos"):
         sample, pile = load_sample(), load_pile()
     names, n_classes = sample.class_names, len(sample.class_names)
     tell(f"{len(pile.labels):,} photos, {n_classes} class names, no labels")
-    with timed(seconds, "k-means baseline"):
+    with timed(seconds, "k-means baseline"), during("The baseline, k-means"):
         clusters, baseline = name_by_kmeans(pile.features, sample.glove, seed)
     tell(f"baseline, k-means + one uniform-start FAQ: {_accuracy(baseline, pile):.3f}")
     model = UnsupervisedClassifier(random_state=seed)
-    with timed(seconds, NO_LABELS.lower()):
+    with timed(seconds, NO_LABELS.lower()), during("Grouping and naming"):
         model.fit(pile.features, sample.class_vectors)
     unlabelled = describe_naming(NO_LABELS, model, pile, names)
     tell(f"{NO_LABELS.lower()}: {_accuracy(unlabelled.labels, pile):.3f}")
-    with timed(seconds, ANSWERED.lower()):
+    with timed(seconds, ANSWERED.lower()), during("Asking three questions"):
         answers = ask(model, pile, sample.class_vectors, names)
     for answer in answers:
         tell(f'asked: what are the {answer.size:,} photos called "{answer.called}"? {answer.told}')

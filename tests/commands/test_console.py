@@ -91,10 +91,41 @@ def test_progress_shows_on_a_terminal_and_nowhere_else():
     assert run.communicate()[0] == b"done\n"
     assert b"Working [1]" in shown
     assert b"Half way" in shown
-    assert b"left" in shown
+    assert b"left" in shown  # once the pace is known
+    assert b"left" not in shown[: shown.index(b"Half way")]  # no time gone is called time left
     assert b"A second loop" in shown
     assert b"Another thread" not in shown
     assert b"0:00:00" in shown  # time left of the loop that goes on
+
+
+def test_the_demo_shows_that_it_goes_on(tmp_path):
+    run, read = on_a_terminal([sys.executable, "-m", "unpaired", "demo"], cwd=tmp_path)
+    shown = read(until=b"Grouping and naming")
+    run.send_signal(signal.SIGINT)
+    assert b"Loading the photos" in shown
+    assert b"stopped; nothing was left half written." in read()
+    run.communicate(timeout=60)
+    assert run.returncode == 130
+    assert os.listdir(tmp_path) == []
+
+
+EARLY = """
+import builtins, signal
+from unpaired import __main__
+plain = builtins.__import__
+def interrupted(name, *rest, **named):
+    if name == "unpaired.cli":
+        signal.raise_signal(signal.SIGINT)
+    return plain(name, *rest, **named)
+builtins.__import__ = interrupted
+__main__.main()
+"""
+
+
+def test_ctrl_c_before_anything_was_loaded():
+    run = subprocess.run([sys.executable, "-c", EARLY], capture_output=True, text=True)
+    assert run.returncode == 130
+    assert run.stderr == "unpaired: stopped; nothing was begun.\n"
 
 
 @pytest.mark.parametrize(

@@ -1,99 +1,14 @@
 """What people give by mistake: one sentence, exit code 2, nothing written, no traceback."""
 
 import gzip
-import io
 import json
 import os
-import shutil
-import zipfile
 
 import numpy as np
-import openpyxl
 import pandas as pd
 import pyarrow as pa
 import pytest
-from PIL import Image
-from pyarrow import parquet
-
-from unpaired.baselines.cca import CCA
-from unpaired.models.classifier import UnsupervisedClassifier
-from unpaired.spaces.translation import Translation
-
-GOOD = np.random.default_rng(0).normal(size=(30, 4))
-
-
-def npy(array, **options):
-    buffer = io.BytesIO()
-    np.save(buffer, array, **options)
-    return buffer.getvalue()
-
-
-def npz(**arrays):
-    buffer = io.BytesIO()
-    np.savez_compressed(buffer, **arrays)
-    return buffer.getvalue()
-
-
-def claims(shape, kind="<f8"):
-    """A .npy file that claims more than it holds."""
-    header = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}".encode()
-    header += b" " * (63 - (10 + len(header)) % 64) + b"\n"
-    return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header
-
-
-def packed(name, content):
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        archive.writestr(name, content)
-    return buffer.getvalue()
-
-
-def frame(**columns):
-    buffer = io.BytesIO()
-    parquet.write_table(pa.table(columns), buffer)
-    return buffer.getvalue()
-
-
-def sheet(*rows):
-    buffer = io.BytesIO()
-    book = openpyxl.Workbook()
-    for row in rows:
-        book.active.append(row)
-    book.save(buffer)
-    return buffer.getvalue()
-
-
-def text(values=GOOD, header="a,b,c,d"):
-    rows = [header, *(",".join(map(repr, row)) for row in values.tolist())]
-    return "\n".join(rows) + "\n"
-
-
-@pytest.fixture
-def run(tmp_path, monkeypatch, typed):
-    """Run the real command in an otherwise empty folder; returns exit code, stdout and stderr."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "good.npy").write_bytes(npy(GOOD))
-    lines = text().splitlines()
-    named = [f"name,{lines[0]}", *(f"n{i},{line}" for i, line in enumerate(lines[1:]))]
-    (tmp_path / "named.csv").write_text("\n".join(named))
-
-    return typed
-
-
-def refused(run, *arguments):
-    """The one sentence that a command ends with; asserts that it left nothing behind."""
-    before = sorted(os.listdir())
-    code, out, err = run(*arguments)
-    assert code == 2, (out, err)
-    assert "Traceback" not in err
-    assert sorted(os.listdir()) == before
-    lines = [line for line in err.splitlines() if not line.startswith("note: ")]
-    assert len(lines) == 1, err
-    assert lines[0].startswith("unpaired: ")
-    assert lines[0].endswith((".", ")")) or "iconv" in lines[0]
-    assert out == ""
-    return lines[0]
-
+from wrong import GOOD, claims, frame, npy, npz, packed, refused, sheet, text
 
 FILES = {
     # name, content, words of the sentence
@@ -139,7 +54,7 @@ FILES = {
     "empty cell": ("x.csv", text() + "1,2,,4\n", "line 32, column 2 (c) is empty"),
     "empty row": ("x.csv", text() + ",,,\n", "line 32, column 0 (a) is empty"),
     "NA": ("x.csv", text() + "1,NA,3,4\n", "line 32, column 1 (b) is empty"),
-    "written nan": ("x.csv", text() + "1,nan,3,4\n", "x must be finite"),
+    "written nan": ("x.csv", text() + "1,nan,3,4\n", "line 32, column 1 (b) must be a finite"),
     "#DIV/0!": ("x.csv", text() + "1,#DIV/0!,3,4\n", 'it holds "#DIV/0!"'),
     "decimal comma": ("x.csv", "a;b\n1,5;2\n3,5;1\n", "Write decimals with a point"),
     "thousands": ("x.csv", 'a,b\n"1,000",2\n"2,000",3\n', "has a comma"),
@@ -158,7 +73,7 @@ FILES = {
     "a nameless row": ("x.csv", "id,a\nant,1\n,2\ncat,3\n", "line 3, column 0 (id) is empty"),
     "lists of two lengths": ("x.csv", 'v\n"[1, 2]"\n"[1]"\n', "must be a list of 2 numbers"),
     "lists left open": ("x.csv", 'v\n"[1, 2]"\n"[1, "\n', "must be a list of numbers"),
-    "huge number": ("x.csv", text() + "1e999,2,3,4\n", "x must be finite"),
+    "huge number": ("x.csv", text() + "1e999,2,3,4\n", "line 32, column 0 (a) must be a finite"),
     "html as csv": ("x.csv", "<html>\n<body>\n404\n", "column 0 (<html>) must be a number"),
     "empty tsv": ("x.tsv", b"", "x.tsv is empty"),
     "no gz": ("x.csv.gz", b"hello", "x.csv.gz could not be read as csv"),
@@ -167,7 +82,7 @@ FILES = {
     "no parquet": ("x.parquet", b"hello", "x.parquet could not be read as parquet"),
     "parquet of words": ("x.parquet", frame(a=[1, 2], b=["u", "v"]), "column 1 (b) must be a numb"),
     "parquet of lists of two lengths": ("x.parquet", frame(v=[[1.0], [1.0, 2.0]]), "column v must"),
-    "parquet of gaps": ("x.parquet", frame(a=[1.0, None, 3.0]), "x must be finite"),
+    "parquet of gaps": ("x.parquet", frame(a=[1.0, None, 3.0]), "row 1, column 0 (a) must be a"),
     "parquet of dates": ("x.parquet", frame(a=pd.to_datetime(["2020"] * 2)), "must be a number"),
     "parquet of no columns": ("x.parquet", frame(), "x.parquet must have a column"),
     "parquet of no rows": ("x.parquet", frame(a=pa.array([], pa.float64())), "x must have at"),
@@ -268,12 +183,6 @@ def test_wrong_usage(run, arguments):
     assert sorted(os.listdir()) == before
 
 
-@pytest.fixture
-def model(models, tmp_path):
-    shutil.copytree(models / "model", tmp_path / "model")
-    return tmp_path / "model"
-
-
 MODELS = {
     "no model": (["transform", "none", "good.npy"], "none does not hold a saved estimator"),
     "a file as model": (["transform", "good.npy", "good.npy"], "does not hold a saved estimator"),
@@ -293,53 +202,6 @@ def test_hostile_models(run, model, case):
     (model / "a.npy").mkdir()
     sentence = refused(run, *arguments)
     assert words in sentence, sentence
-
-
-@pytest.fixture(scope="module")
-def models(tmp_path_factory):
-    """A model of two sides, a map and a classifier."""
-    folder = tmp_path_factory.mktemp("models")
-    CCA(random_state=0).fit(GOOD, GOOD[:, :3], "aligned").save(folder / "model")
-    unit = np.eye(4, dtype=np.float32)
-    Translation(unit, unit[0]).save(folder / "map")
-    namer = UnsupervisedClassifier(n_rounds=1, random_state=0)
-    namer.fit(GOOD, np.eye(3), classes=["ant", "bee", "cat"]).save(folder / "namer")
-    return folder
-
-
-@pytest.fixture
-def others(run, models, tmp_path):
-    """Beside the models: photos, names and files that are wrong."""
-    shutil.copytree(models, tmp_path, dirs_exist_ok=True)
-    (tmp_path / "photos").mkdir()
-    for number in range(8):
-        pixels = np.full((8, 8, 3), 30 * number, dtype=np.uint8)
-        Image.fromarray(pixels).save(tmp_path / "photos" / f"{number}.png")
-    (tmp_path / "broken").mkdir()
-    (tmp_path / "broken" / "a.png").write_bytes(b"\x89PNG nothing")
-    (tmp_path / "empty").mkdir()
-    contents = {
-        "names.txt": "ant\nbee\ncat\n",
-        "one.txt": "ant\n",
-        "tab.txt": "ant\n\tbee\n",
-        "blank.txt": "\n\n",
-        "latin.txt": "größe\n".encode("latin-1"),
-        "vectors.csv": "a,b\n1,2\n3,4\n5,7\n",
-        "labels.csv": "0.png,ant\n9.png,bee\n",
-        "wrong.csv": "0.png,ent\n",
-        "short.csv": "0.png\n",
-        "bad.csv": text() + "1,2,x,4\n",
-        "bad.npy": b"hello",
-        "words.csv": "a,b\n1,red\n2,blue\n",
-        "narrow.npy": npy(GOOD[:, :3]),
-        "nan.npy": npy(np.where(GOOD > 2, np.nan, GOOD)),
-        "far.csv": "99,0\n",
-        "config.toml": "title = 3\n",
-        "broken.toml": "title = \n",
-    }
-    for name, content in contents.items():
-        (tmp_path / name).write_bytes(content.encode() if isinstance(content, str) else content)
-    return run
 
 
 CLASSIFY = ["classify", "photos", "names.txt", "--encoder", "pixels", "--text-encoder", "letters"]

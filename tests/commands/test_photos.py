@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import subprocess
 import sys
 
@@ -139,6 +140,32 @@ def test_a_folder_is_named_and_new_photos_by_its_model(place, tmp_path):
     assert (again.returncode, again.stdout) == (0, "")
 
 
+def test_photos_by_a_dictionary_of_their_own_patches(place, tmp_path, typed, monkeypatch):
+    folder, _ = place
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("unpaired.features.patch_encoder.N_ATOMS", 8)
+    monkeypatch.setattr("unpaired.features.patch_encoder.N_PATCHES", 3000)
+    done = typed("encode", "images", folder / "old", "--encoder", "coates-ng", "--out", "a.npz")
+    assert done[0] == 0, done[2]
+    assert done[1] == "150 rows of 64 numbers, 0 made before: a.npz\n"
+    told = done[2].splitlines()[-1]
+    assert told.startswith("note: learned from these; for others like them: --encoder coates-ng:")
+    names, by = str(folder / "names.csv"), ("--encoder", "coates-ng", "--out", "named")
+    done = typed("classify", folder / "old", names, *by)
+    assert done[0] == 0, done[2]
+    kept = unpaired.load("named/model").encoder_
+    assert kept == told.rpartition(" ")[2]
+    done = typed("predict", "named/model", folder / "old", "--out", "again.csv")
+    assert done[0] == 0, done[2]
+    first, second = (
+        [(row["file"], row["name"]) for row in rows_of(tmp_path / name)]
+        for name in ("named/labels.csv", "again.csv")
+    )
+    assert first == second
+    done = typed("encode", "images", folder / "new", "--encoder", kept, "--out", "b.npz")
+    assert (done[0], done[1]) == (0, "20 rows of 64 numbers, 0 made before: b.npz\n")
+
+
 def test_labels_decide_where_names_say_nothing(place, tmp_path):
     folder, told = place
     files = {name: [f for f, c in told["old"].items() if c == name] for name in COLOURS}
@@ -206,3 +233,19 @@ def test_mistakes_are_one_sentence_and_nothing_is_written(place, tmp_path, argum
     assert message in done.stderr
     assert "Traceback" not in done.stderr
     assert {path.name for path in tmp_path.iterdir()} | {"cache"} == before
+
+
+def test_the_page_says_which_file_a_photo_is(place, tmp_path):
+    folder, told = place
+    done = run(
+        *("classify", folder / "old", folder / "names.csv", "--encoder", "pixels"),
+        *("--out", "named", "--quiet"),
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "named" / "report.html").read_text()
+    named = {row["file"]: row["name"] for row in rows_of(tmp_path / "named" / "labels.csv")}
+    shown = re.findall(r'alt="Photo (\S+), named (\w+)" title="([^"]+)"', page)
+    assert len(shown) >= 100
+    assert all(file == title and named[file] == name for file, name, title in shown)
+    assert page.count('<span class="file">') == len(shown)

@@ -157,7 +157,7 @@ def test_texts_are_lines_and_those_without_a_known_word_are_skipped(tmp_path):
     assert found.skipped == (("4", 'no word of "zzz" has a vector'),)
     assert unknown_words(["red sky", "zzz sky"], reader) == ["sky", "zzz"]
     file.write_bytes("größe".encode("latin-1"))
-    with pytest.raises(DataError, match="must be text in UTF-8: byte 2"):
+    with pytest.raises(DataError, match="must be text in UTF-8: byte 0xf6 in line 1"):
         texts_in(file, reader)
     file.write_text(" \n")
     with pytest.raises(DataError, match="it is empty"):

@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pytest
 
 from unpaired.errors import DataError, InputError
@@ -77,7 +78,6 @@ def test_leading_zeros_stay(write):
     [
         {"age": lambda n: n % 7, "a": None},  # repeats
         {"age": lambda n: 2 * n, "a": None},  # differs, does not count
-        {"id": lambda n: n % 7, "a": None},  # called id, repeats
         {"id": lambda n: n + 0.5, "a": None},  # called id, not whole
         {"a": None, "age": lambda n: n},  # counts, not first
         {"rank_a": lambda n: n, "rank_b": lambda n: n[::-1]},  # ranks: both count
@@ -91,6 +91,75 @@ def test_whole_numbers_that_are_features_stay_features(write, numbers, columns):
     assert table.ids is None
     assert table.values.shape == (30, len(columns))
     assert table.notes == ()
+
+
+def test_a_column_called_id_whose_numbers_repeat_much_is_a_feature_and_that_is_told(write, numbers):
+    table = read_table(write(id=numbers % 7, a=None))
+    assert table.ids is None
+    assert table.values.shape == (30, 2)
+    (note,) = table.notes
+    assert note.endswith(
+        "x.csv, column 0 (id): 7 distinct whole numbers in 30 rows, taken as a feature; "
+        "--id-column or --features to override."
+    )
+    assert read_table(write(id=numbers % 7, a=None), features="id").notes == ()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda i: str(1234567890123456789 + 7 * i),  # as of posts; not every one fits an int64
+        lambda i: str(10**25 + 7 * i),
+        lambda i: f"{3 * i}.0",  # whole numbers that pandas kept as floats
+        lambda i: f"{i + 1}e5",
+        lambda i: str(max(i, 1)),  # one of them twice
+    ],
+)
+def test_ids_are_ids_however_they_are_written(write, make):
+    ids = [make(i) for i in range(30)]
+    table = read_table(write(post_id=ids, a=None))
+    assert table.ids == tuple(ids)
+    assert table.names == ("a",)
+    (note,) = table.notes
+    rows = "" if len(set(ids)) == 30 else " in 30 rows"
+    assert f"{len(set(ids))} distinct whole numbers{rows}, taken as ids" in note
+
+
+def test_whole_numbers_kept_as_floats_are_written_as_whole_numbers(tmp_path):
+    frame = pd.DataFrame({"id": np.arange(30.0) + 7, "a": np.random.default_rng(0).normal(size=30)})
+    frame.to_parquet(tmp_path / "x.parquet")
+    assert read_table(tmp_path / "x.parquet").ids[:2] == ("7", "8")
+
+
+def test_ids_beside_an_index_that_only_counts(tmp_path):
+    values = np.random.default_rng(0).normal(size=30)
+    frame = pd.DataFrame({"id": 3 * np.arange(30) + 7, "a": values})
+    frame.to_csv(tmp_path / "x.csv")  # with an index, as pandas does unless told
+    table = read_table(tmp_path / "x.csv")
+    assert table.names == ("a",)
+    assert table.ids[:2] == ("7", "10")
+    frame.index = [f"cell {i}" for i in range(30)]
+    frame.to_csv(tmp_path / "x.csv")
+    table = read_table(tmp_path / "x.csv")
+    assert table.names == ("a",)
+    assert table.ids[:2] == ("cell 0", "cell 1")
+    assert (
+        "column 0 (id): 30 distinct whole numbers, left out, as the index names" in table.notes[0]
+    )
+
+
+def test_names_that_repeat_are_told(write):
+    table = read_table(write(colour=["red", "blue"] * 15, a=None))
+    assert table.names == ("a",)
+    assert "column 0 (colour): 2 distinct texts in 30 rows, taken as ids" in table.notes[0]
+
+
+def test_a_name_that_two_columns_have_chooses_none(tmp_path):
+    (tmp_path / "x.csv").write_text("a,a,b\n1,2,3.5\n4,5,6.5\n")
+    assert read_table(tmp_path / "x.csv").values.shape == (2, 3)
+    for option in ({"features": "a"}, {"features": "b,a"}, {"id_column": "a"}):
+        with pytest.raises(InputError, match='has 2 called "a". Use their numbers, here 0, 1'):
+            read_table(tmp_path / "x.csv", **option)
 
 
 def test_few_rows_that_count_are_features(tmp_path):

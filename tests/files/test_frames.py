@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import feather, parquet
 
-from unpaired.errors import DataError
+from unpaired.errors import DataError, InputError
 from unpaired.files.reading import read_table
 
 VALUES = np.array([[1.5, -2.0], [3.0, 4e-3], [5.0, 6.0]])
@@ -57,9 +57,29 @@ def test_parquet(tmp_path, frame, ids):
 
 
 def test_parquet_of_whole_numbers_and_gaps(tmp_path):
-    frame = pd.DataFrame({"a": [1, 2], "b": [True, False], "c": pd.array([3, None], "Int64")})
+    frame = pd.DataFrame({"a": [1, 2], "b": [True, False], "c": pd.array([3, 4], "Int64")})
     frame.to_parquet(tmp_path / "x.parquet")
-    assert same(read_table(tmp_path / "x.parquet"), [[1, 1, 3], [2, 0, np.nan]])
+    assert same(read_table(tmp_path / "x.parquet"), [[1, 1, 3], [2, 0, 4]])
+    frame["c"] = pd.array([3, None], "Int64")
+    frame.to_parquet(tmp_path / "x.parquet")
+    with pytest.raises(
+        DataError, match=r"row 1, column 2 \(c\) must be a finite number: it is mis"
+    ):
+        read_table(tmp_path / "x.parquet")
+
+
+def test_columns_of_one_name_are_read_and_not_confused(tmp_path):
+    table = pa.Table.from_arrays([pa.array([1.0, 2.0]), pa.array([3.0, 5.0])], names=["a", "a"])
+    parquet.write_table(table, tmp_path / "x.parquet")
+    assert same(read_table(tmp_path / "x.parquet"), [[1, 3], [2, 5]])
+    with pytest.raises(InputError, match='has 2 called "a". Use their numbers, here 0, 1'):
+        read_table(tmp_path / "x.parquet", features="a")
+    assert same(read_table(tmp_path / "x.parquet", features="1"), [[3], [5]])
+
+
+def test_a_line_ends_where_other_programs_end_it(tmp_path):
+    (tmp_path / "x.jsonl").write_text('{"id": "a\u2028b", "v": 1}\n{"id": "c", "v": 2}\n')
+    assert read_table(tmp_path / "x.jsonl").ids == ("a\u2028b", "c")
 
 
 @pytest.mark.parametrize(

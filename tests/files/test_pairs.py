@@ -190,3 +190,47 @@ def test_no_written_name_is_run_by_a_spreadsheet(tmp_path):
     )
     pairs = read_pairs(tmp_path / "pairs.csv", table, table)
     assert pairs.tolist() == [[i, i] for i in range(n) if HOSTILE[i] != "\tx"]
+
+
+def test_pairs_by_name_in_every_kind_of_table(write, tmp_path):
+    named = [("cat", "ant"), ("ant", "bee")]
+    frame = pd.DataFrame(named, columns=["x", "y"])
+    frame.to_parquet(tmp_path / "p.parquet")
+    frame.to_feather(tmp_path / "p.feather")
+    frame.to_excel(tmp_path / "p.xlsx", index=False)
+    frame.to_excel(tmp_path / "bare.xlsx", index=False, header=False)
+    frame.to_json(tmp_path / "p.jsonl", orient="records", lines=True)
+    write("lists.jsonl", "".join(f'["{x}", "{y}"]\n' for x, y in named))
+    files = ("p.parquet", "p.feather", "p.xlsx", "bare.xlsx", "p.jsonl", "lists.jsonl")
+    for name in files:
+        pairs = read_pairs(tmp_path / name, WITH_NAMES, WITH_NAMES)
+        assert pairs.tolist() == [[2, 0], [0, 1]], name
+        assert pairs.dtype == np.int64
+    frame["y"] = ["ant", "dog"]
+    frame.to_parquet(tmp_path / "p.parquet")
+    message = message_of(InputError, read_pairs, tmp_path / "p.parquet", WITH_NAMES, WITH_NAMES)
+    assert message.startswith('pairs names "dog" in row 1, which is no row of y.')
+    frame["z"] = 1
+    frame.to_parquet(tmp_path / "p.parquet")
+    message = message_of(DataError, read_pairs, tmp_path / "p.parquet", WITH_NAMES, WITH_NAMES)
+    assert message.endswith("must have two columns, row of x and row of y: it has 3.")
+
+
+def test_numbers_in_tables_are_names_where_rows_have_names(tmp_path):
+    named = Table(np.zeros((3, 2)), ("2", "0", "1"))
+    pd.DataFrame({"x": [0, 1], "y": [1, 2]}).to_parquet(tmp_path / "p.parquet")
+    assert read_pairs(tmp_path / "p.parquet", named, named).tolist() == [[1, 2], [2, 0]]
+    np.save(tmp_path / "p.npy", [[0, 1], [1, 2]])  # an array holds numbers of rows
+    assert read_pairs(tmp_path / "p.npy", named, named).tolist() == [[0, 1], [1, 2]]
+
+
+def test_what_is_taken_as_a_header_is_told(write):
+    told = []
+    pairs = read_pairs(
+        write("p.csv", "ent,bae\ncat,ant\n"), WITH_NAMES, WITH_NAMES, tell=told.append
+    )
+    assert pairs.tolist() == [[2, 0]]
+    (note,) = told
+    assert note.endswith("p.csv, line 1: ent, bae taken as a header.")
+    read_pairs(write("p.csv", ""), PLAIN, PLAIN, "forbidden", tell=told.append)
+    assert told[1].endswith("p.csv holds no forbidden.")

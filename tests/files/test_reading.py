@@ -153,7 +153,7 @@ def test_packed_file_that_goes_on_and_on(tmp_path, monkeypatch):
 def test_columns_of_an_array_can_be_chosen(tmp_path):
     np.save(tmp_path / "x.npy", np.column_stack([[7, 8, 9], VALUES]))
     assert same(read_table(tmp_path / "x.npy", features="1-2"))
-    assert same(read_table(tmp_path / "x.npy", id_column="0"), ids=("7.0", "8.0", "9.0"))
+    assert same(read_table(tmp_path / "x.npy", id_column="0"), ids=("7", "8", "9"))
     np.save(tmp_path / "flat.npy", VALUES[0])
     assert message_of(InputError, read_table, tmp_path / "flat.npy", features="0").startswith(
         "id-column and features choose columns of a matrix"

@@ -89,9 +89,41 @@ def test_one_column_or_one_row(write, text, shape):
     assert table.ids is None
 
 
-def test_written_nan_is_passed_on_to_the_gate(write):
-    values = read_table(write("x.csv", "1,nan\ninf,2\n")).values
-    np.testing.assert_array_equal(values, [[1, np.nan], [np.inf, 2]])
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "a,b\n1,2\n3,nan\n",
+            "line 3, column 1 (b) must be a finite number: it is missing (nan). ",
+        ),
+        ("a,b\n1,2\n\n-inf,2\n", "line 4, column 0 (a) must be a finite number: it is infinite (-"),
+        ("a\n1e999\ninf\n", "infinite (inf), as are 1 more in this column. Impute it, or drop the"),
+    ],
+)
+def test_what_is_not_finite_is_named_by_line_and_column(write, text, message):
+    assert message in message_of(DataError, read_table, write("x.csv", text))
+
+
+def test_yes_and_no_are_numbers_and_never_ids(write):
+    table = read_table(write("x.csv", "flag,a\nTrue,1.5\nFalse,2\n"))
+    assert same(table, [[1, 1.5], [0, 2]])
+    assert same(read_table(write("x.csv", "true,1.5\nFALSE,2\n")), [[1, 1.5], [0, 2]])
+    message = message_of(DataError, read_table, write("x.csv", "a,b\n1,True\n2,maybe\n"))
+    assert 'line 2, column 1 (b) must be a number: it holds "True"' in message
+
+
+@pytest.mark.parametrize(
+    ("encoding", "words"),
+    [
+        ("shift-jis", "It is in another encoding; save it as UTF-8."),
+        ("latin-1", "It looks like Latin-1 (Windows-1252); save it as UTF-8, or run: iconv"),
+        ("utf-16-le", "it looks like UTF-16 without its mark"),
+        ("utf-32-le", "it looks like UTF-32 without its mark"),
+    ],
+)
+def test_encodings_are_named_when_they_can_be(write, encoding, words):
+    text = "größe,b\n1,2\n" if encoding == "latin-1" else "名前,b\nあ,1\nい,2\n"
+    assert words in message_of(DataError, read_table, write("x.csv", text.encode(encoding)))
 
 
 NOT = "must be a number: it holds"

@@ -10,7 +10,10 @@ import warnings
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
+from sklearn import config_context
+from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import check_estimator
 
@@ -136,11 +139,44 @@ def test_columns_of_both_sides_are_told_checked_and_saved(model, frames, tmp_pat
             fitted.transform_x(x[["a", "b"]])
 
 
-def test_set_output_is_not_offered_where_it_would_do_nothing(frames):
-    """transform_x and transform_y are no ``transform``: they give arrays."""
+@pytest.mark.parametrize(
+    "model",
+    [
+        unpaired.DMAE(random_state=0),
+        unpaired.PublishedDMAE(n_rounds=1, n_epochs=1, n_pretrain_epochs=1, random_state=0),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_models_of_two_sides_give_frames_when_asked(model, frames):
     x, y = frames
-    assert not hasattr(unpaired.DMAE(random_state=0), "set_output")
-    assert isinstance(unpaired.DMAE(random_state=0).fit(x, y).transform_x(x), np.ndarray)
+    y.index = [f"row {k}" for k in range(len(y))]
+    name = type(model).__name__.lower()
+    model.fit(x, y, "aligned" if isinstance(model, unpaired.PublishedDMAE) else None)
+    plain = model.transform_y(y)
+    assert isinstance(plain, np.ndarray)
+    frame = model.set_output(transform="pandas").transform_y(y)
+    assert frame.index.equals(y.index)
+    assert frame.columns[0] == f"{name}0"
+    np.testing.assert_array_equal(frame.to_numpy(), plain)
+    assert isinstance(clone(model).fit(x, y, "aligned").transform_x(x), pd.DataFrame)
+    table = model.set_output(transform="polars").transform_x(pl.from_pandas(x))
+    assert table.columns[0] == f"{name}0"
+    assert model.set_output() is model
+    np.testing.assert_array_equal(model.set_output(transform="default").transform_y(y), plain)
+    with pytest.raises(
+        unpaired.InputError, match='Unknown transform "panda". Did you mean "pandas"'
+    ):
+        model.set_output(transform="panda")
+
+
+def test_translated_rows_have_the_other_sides_names_and_settings_of_scikit_learn_count(frames):
+    x, y = frames
+    model = unpaired.DMAE(random_state=0).fit(x, y)
+    with config_context(transform_output="pandas"):
+        moved = model.translate_x(x)
+        assert moved.columns.tolist() == list("pqrst")
+        assert isinstance(model.set_output(transform="default").translate_x(x), np.ndarray)
+    np.testing.assert_array_equal(model.translate_x(x), moved.to_numpy())
 
 
 @pytest.mark.parametrize("labels", [None, [0, 1, 2] + 17 * [-1]], ids=["groups", "kernel"])

@@ -18,6 +18,7 @@ from unpaired.commands.match import (
     Pairs,
     Seed,
     read_sides,
+    sides,
 )
 
 
@@ -47,14 +48,12 @@ def check(
 
     console = Console(quiet, as_json)
     options = {
-        "id_column_x": id_column_x or id_column,
-        "id_column_y": id_column_y or id_column,
-        "features_x": features_x or features,
-        "features_y": features_y or features,
+        **sides(id_column=(id_column, id_column_x, id_column_y)),
+        **sides(features=(features, features_x, features_y)),
         "header": header,
     }
     table_x, table_y = read_sides(x, y, options, console)
-    known = None if pairs is None else read_pairs(pairs, table_x, table_y)
+    known = None if pairs is None else read_pairs(pairs, table_x, table_y, tell=console.note)
     with console.progress("Checking"):
         from unpaired.checking import check as judged
 

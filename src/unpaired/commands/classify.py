@@ -12,8 +12,8 @@ import typer
 
 from unpaired.commands.console import Console, Json, Quiet, to_json
 from unpaired.commands.encode import Cache, check_cache, shorten, tell_skipped
-from unpaired.commands.match import Seed
-from unpaired.errors import InputError
+from unpaired.commands.match import Out, Seed
+from unpaired.errors import DataError, InputError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -55,13 +55,13 @@ def classify(
         Path | None, typer.Option(help="Known ones: CSV of file and name, as labels.csv.")
     ] = None,
     encoder: Annotated[
-        str | None, typer.Option(help="For photos; `unpaired encode images --encoder ?` lists.")
+        str | None, typer.Option(help="For photos; `unpaired ls encoders` tells which there are.")
     ] = None,
     text_encoder: Annotated[
         str | None, typer.Option(help="For names; several with commas between them.")
     ] = None,
     cache: Cache = None,
-    out: Annotated[Path, typer.Option("--out", help="Folder for the results.")] = Path("named"),
+    out: Out = Path("named"),
     seed: Seed = 0,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -70,7 +70,7 @@ def classify(
 
     Example: unpaired classify holiday names.txt --out named
     """
-    from unpaired._files import check_replaceable, check_writable
+    from unpaired._files import check_apart, check_replaceable, check_writable
     from unpaired.commands.delivery import (
         check_extra,
         deliver,
@@ -81,6 +81,7 @@ def classify(
 
     console = Console(quiet, as_json)
     check_writable(out, OUTPUTS, "--out")
+    check_apart([out / name for name in OUTPUTS], [photos, names, labels], "--out")
     check_cache(cache)
     check_replaceable(out / "model", ("arrays.safetensors", "config.json"), "--out")
     check_extra("jinja2", "report", "Writing report.html")
@@ -153,7 +154,10 @@ def classify(
         examples = ", ".join(rows.names[row] for row in question.rows[:3])
         likely = ", ".join(question.classes[:3].tolist())
         console.tell(f"Uncertain: {question.size:,} photos such as {examples} ({likely}?)")
-    console.tell("To settle those, write a line file,name for some of each and give --labels.")
+    console.tell(
+        "To settle those, write a line file,name for some of each, and for a few photos of every "
+        "other name, and give --labels."
+    )
     console.finish(record)
 
 
@@ -169,12 +173,10 @@ def predict(
 
     Example: unpaired predict named/model new-photos --out new-labels.csv
     """
-    from unpaired._files import check_writable
+    from unpaired.commands.model import check_file
 
     console = Console(quiet, as_json)
-    if out.suffix.lower() != ".csv":
-        raise InputError(f"--out must end in .csv: got {out}. Rename it.")
-    check_writable(out.parent, (out.name,), "--out")
+    check_file(out, photos, kinds=(".csv",))
     check_cache(cache)
     with console.progress("Loading the model"):
         from unpaired.loading import load
@@ -210,7 +212,16 @@ def read_classes(
     if file.suffix.lower() not in NAME_FILES:
         from unpaired.files.reading import read_table
 
-        table = read_table(file)
+        try:
+            table = read_table(file)
+        except DataError as error:
+            raise DataError(
+                "NAMES as a table must have a vector for each name: "
+                f"{str(error).partition('. ')[0]}. For names alone give a text file, .txt, with a "
+                "line for each."
+            ) from error
+        for note in table.notes:
+            console.note(note)
         if table.ids is None:
             raise InputError(
                 f"NAMES must say what its rows are called: {file} has no column of names. "
@@ -226,7 +237,7 @@ def read_classes(
     described = read_names(file)
     matrices, unknown = [], []
     texts = [(name, text) for name, several in described.items() for text in several]
-    for wanted in (encoders or DEFAULT[TEXTS]).split(","):
+    for wanted in (DEFAULT[TEXTS] if encoders is None else encoders).split(","):
         with console.progress("Encoding the names"):
             made = load_encoder(wanted.strip(), TEXTS)
             items = [text_item(name, text, made) for name, text in texts]
@@ -262,10 +273,10 @@ def read_photos(
     from unpaired.features.weights import user_cache
 
     with console.progress("Encoding the photos"):
-        made = load_encoder(encoder or DEFAULT[IMAGES], IMAGES)
+        made = load_encoder(DEFAULT[IMAGES] if encoder is None else encoder, IMAGES)
         encoded = encode_items(photos_in(source, made.side), made, cache or user_cache())
     tell_skipped(console, encoded)
-    return Collection(encoded.names, encoded.vectors, source, made.name, encoded.skipped)
+    return Collection(encoded.names, encoded.vectors, source, encoded.encoder, encoded.skipped)
 
 
 def read_labels(file: Path, photos: Sequence[str], classes: Sequence[str]) -> NDArray[np.int64]:
@@ -291,7 +302,18 @@ def read_labels(file: Path, photos: Sequence[str], classes: Sequence[str]) -> ND
                 f"labels must have a line file,name for photos of PHOTOS: got {','.join(cells)!r}. "
                 "Write names of files as in labels.csv."
             )
-        known[row[cells[0]]] = list(classes).index(check_choice(cells[1], "name", classes))
+        told = list(classes).index(check_choice(cells[1], "name", classes))
+        if known[row[cells[0]]] not in (-1, told):
+            raise InputError(
+                f"labels must say one name of a photo: {file} says "
+                f'"{classes[known[row[cells[0]]]]}" and "{cells[1]}" of {cells[0]}. Drop one.'
+            )
+        known[row[cells[0]]] = told
+    if (known < 0).all():
+        raise InputError(
+            f"labels must have a line file,name for at least one photo: {file} has none. Add one, "
+            "or leave --labels out."
+        )
     return known
 
 
@@ -314,7 +336,11 @@ def advice_on(questions: Sequence[Any], names: Sequence[str]) -> tuple[str, ...]
         f"{' or '.join(question.classes[:3].tolist())}?"
         for question in questions
     ]
-    return (*look, "write a line file,name for some of them and run again with --labels")
+    return (
+        *look,
+        "write a line file,name for some of them, and for a few photos of every other name, and "
+        "run again with --labels",
+    )
 
 
 def describe(
@@ -357,6 +383,7 @@ def describe(
         seconds={},
         namings=(naming,),
         images=images,
+        ids_x=tuple(rows.names[row] for row in order),
         notes=(
             "The names were found by geometry: when one is wrong it is usually wrong for a whole "
             "group. Look at each group below; a few lines in --labels mend it.",

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Annotated, Any
 
 import typer
@@ -52,16 +53,25 @@ class Console:
         try:
             import rich.console
             import rich.progress
+            import rich.text
         except ImportError:  # the run is the same without it
             yield
             return
+
+        class Left(rich.progress.ProgressColumn):
+            """The time left, once the pace is known."""
+
+            def render(self, task: rich.progress.Task) -> rich.text.Text:
+                seconds = task.time_remaining
+                known = "" if seconds is None else f"{timedelta(seconds=int(seconds))} left"
+                return rich.text.Text(known, style="progress.remaining")
+
         columns = (
             rich.progress.SpinnerColumn(),
             rich.progress.TextColumn("{task.description}", markup=False),
             rich.progress.BarColumn(bar_width=24),
             rich.progress.TimeElapsedColumn(),
-            rich.progress.TextColumn("left"),
-            rich.progress.TimeRemainingColumn(),
+            Left(),
         )
         screen = rich.console.Console(stderr=True)
         with rich.progress.Progress(*columns, console=screen, transient=True) as bars:

@@ -28,7 +28,7 @@ def encode(
         Path, typer.Argument(metavar="SOURCE", help="Folder of photos, or file of one text a line.")
     ],
     encoder: Annotated[
-        str | None, typer.Option(help="Who encodes; `unpaired encode images --encoder ?` lists.")
+        str | None, typer.Option(help="Who encodes; `unpaired ls encoders` tells who can.")
     ] = None,
     out: Annotated[Path, typer.Option("--out", help="File: .npz or .csv.")] = Path("encoded.npz"),
     cache: Cache = None,
@@ -41,7 +41,7 @@ def encode(
 
     Example: unpaired encode images holiday --encoder efficientnet-lite0 --out holiday.npz
     """
-    from unpaired._files import check_writable
+    from unpaired._files import check_apart, check_writable
     from unpaired._names import check_choice
     from unpaired.features.encoders import DEFAULT, IMAGES, KNOWN, load_encoder
     from unpaired.features.encoding import encode_items
@@ -58,9 +58,10 @@ def encode(
     if out.suffix.lower() not in (".npz", ".csv"):
         raise InputError(f"--out must end in .npz or .csv: got {out}. Rename it.")
     check_writable(out.parent, (out.name,), "--out")
+    check_apart([out], [source], "--out")
     check_cache(cache)
     with console.progress("Loading the encoder"):
-        made = load_encoder(encoder or DEFAULT[what], what)
+        made = load_encoder(DEFAULT[what] if encoder is None else encoder, what)
     if what == IMAGES:
         items = photos_in(source, made.side)
         unknown: list[str] = []
@@ -73,13 +74,15 @@ def encode(
     tell_skipped(console, encoded)
     if unknown:
         console.note(f"{len(unknown):,} words have no vector: {shorten(unknown)}.")
+    if encoded.encoder != made.name:
+        console.note(f"learned from these; for others like them: --encoder {encoded.encoder}")
     n_rows, width = encoded.vectors.shape
     console.tell(f"{n_rows:,} rows of {width} numbers, {encoded.n_reused:,} made before: {out}")
     console.finish(
         {
             "rows": n_rows,
             "columns": width,
-            "encoder": made.name,
+            "encoder": encoded.encoder,
             "reused": encoded.n_reused,
             "skipped": [list(item) for item in encoded.skipped],
             "unknown_words": unknown,
@@ -89,11 +92,11 @@ def encode(
 
 
 def check_cache(cache: Path | None) -> None:
-    """Accept a folder that can be written, or none."""
+    """Accept a folder that can be written; None = the user's own."""
     from unpaired._files import check_writable
+    from unpaired.features.weights import user_cache
 
-    if cache is not None:
-        check_writable(cache, (), "--cache")
+    check_writable(user_cache() if cache is None else cache, (), "--cache")
 
 
 def write_vectors(encoded: Encoded, out: Path) -> None:

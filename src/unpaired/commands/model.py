@@ -22,6 +22,7 @@ from unpaired.commands.match import (
     Relation,
     Seed,
     read_sides,
+    sides,
 )
 from unpaired.errors import InputError
 
@@ -56,7 +57,7 @@ def fit(
 
     Example: unpaired fit images.npy captions.npy --pairs known.csv --out fitted
     """
-    from unpaired._files import check_replaceable, check_writable
+    from unpaired._files import check_apart, check_replaceable, check_writable
     from unpaired.commands.delivery import (
         deliver,
         describe_inputs,
@@ -65,21 +66,22 @@ def fit(
         verdict_record,
     )
     from unpaired.files.pairs import read_pairs, write_match
+    from unpaired.files.reading import split_part
 
     console = Console(quiet, as_json)
     check_writable(out, ("match.csv", "run.json"), "--out")
+    given = [split_part(file)[0] for file in (x, y, pairs) if file is not None]
+    check_apart([out / "match.csv", out / "run.json"], given, "--out")
     check_replaceable(out / "model", ("arrays.safetensors", "config.json"), "--out")
     options: dict[str, Any] = {
         "pairs": pairs,
         "relation": relation,
-        "id_column_x": id_column_x or id_column,
-        "id_column_y": id_column_y or id_column,
-        "features_x": features_x or features,
-        "features_y": features_y or features,
+        **sides(id_column=(id_column, id_column_x, id_column_y)),
+        **sides(features=(features, features_x, features_y)),
         "header": header,
     }
     table_x, table_y = read_sides(x, y, options, console)
-    known = None if pairs is None else read_pairs(pairs, table_x, table_y)
+    known = None if pairs is None else read_pairs(pairs, table_x, table_y, tell=console.note)
     inputs = describe_inputs({"x": x, "y": y, "pairs": pairs})
     with console.progress("Learning"):
         from unpaired._log import step
@@ -134,7 +136,7 @@ def transform(
 
     console = Console(quiet, as_json)
     check_choice(side, "side", ("x", "y"))
-    check_file(out)
+    check_file(out, rows)
 
     from unpaired.files.pairs import row_names
     from unpaired.files.reading import read_table
@@ -174,7 +176,7 @@ def retrieve(
 
     console = Console(quiet, as_json)
     check_choice(side, "side", ("x", "y"))
-    check_file(out, (".csv",))
+    check_file(out, queries, gallery, kinds=(".csv",))
 
     from unpaired._files import atomic_writer
     from unpaired.files.pairs import plain_cell, row_names
@@ -245,17 +247,19 @@ def _load(model: Path) -> Any:
     return fitted
 
 
-def check_file(out: Path, kinds: tuple[str, ...] = (".npy", ".csv")) -> None:
-    """Accept a file that can be written.
+def check_file(out: Path, *inputs: str | Path, kinds: tuple[str, ...] = (".npy", ".csv")) -> None:
+    """Accept a file that can be written, and is none of those that are read.
 
     Raises:
-        InputError: when it is of another kind, or its folder cannot be written.
+        InputError: when it is of another kind, an input, or its folder cannot be written.
     """
-    from unpaired._files import check_writable
+    from unpaired._files import check_apart, check_writable
+    from unpaired.files.reading import split_part
 
     if out.suffix.lower() not in kinds:
         raise InputError(f"--out must end in {' or '.join(kinds)}: got {out}. Rename it.")
     check_writable(out.parent, (out.name,), "--out")
+    check_apart([out], [split_part(file)[0] for file in inputs], "--out")
 
 
 def _entry(entry: dict[str, float]) -> str:

@@ -57,5 +57,5 @@ def report(
         rows = rows_of_y_shown(found)
         result = replace(result, items_y=read_items(show_y, ids_y, rows, "show-y"))
     if truth is not None:
-        result = replace(result, truth=read_truth(truth, ids_x, ids_y))
+        result = replace(result, truth=read_truth(truth, ids_x, ids_y, console.note))
     console.tell(f"Report: {write_report(result, folder)}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -85,7 +85,12 @@ def _texts(file: Path, ids: Sequence[str], argument: str) -> dict[int, str]:
     return {number - 1: line for number, line in lines}
 
 
-def read_truth(file: str, ids_x: Sequence[str], ids_y: Sequence[str]) -> IntArray:
+def read_truth(
+    file: str,
+    ids_x: Sequence[str],
+    ids_y: Sequence[str],
+    tell: Callable[[str], object] = lambda note: None,
+) -> IntArray:
     """The true row of y for each row of x, -1 where the file says nothing.
 
     Raises:
@@ -93,10 +98,11 @@ def read_truth(file: str, ids_x: Sequence[str], ids_y: Sequence[str]) -> IntArra
     """
     sides = [Table(np.empty((len(ids), 0)), tuple(ids)) for ids in (ids_x, ids_y)]
     truth = np.full(len(ids_x), -1, dtype=np.int64)
-    for row, partner in read_pairs(file, sides[0], sides[1], "truth").tolist():
+    for row, partner in read_pairs(file, sides[0], sides[1], "truth", tell).tolist():
         if truth[row] not in (-1, partner):
             raise InputError(
-                f'truth must name one partner a row: "{ids_x[row]}" has several in {file}.'
+                f'truth must name one partner a row: "{ids_x[row]}" has several in {file}. '
+                "Keep one of them."
             )
         truth[row] = partner
     return truth

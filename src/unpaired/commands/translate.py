@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from unpaired.commands.console import Console, Json, Quiet, to_json
-from unpaired.commands.match import Features, Header, IdColumn, Pairs, Seed
+from unpaired.commands.match import Features, Header, IdColumn, Pairs, Seed, place
 from unpaired.errors import DataError, InputError
 
 if TYPE_CHECKING:
@@ -40,7 +40,12 @@ def translate(
     header: Header = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", help="Folder for what is learned; file for translated rows."),
+        typer.Option(
+            "--out",
+            help="Folder for what is learned; file for translated rows.",
+            parser=place,
+            metavar="<path>",
+        ),
     ] = None,
     seed: Seed = 0,
     quiet: Quiet = False,
@@ -79,7 +84,7 @@ def _learn(
     console: Console,
 ) -> None:
     """Learn a map, judge it on pairs held out, and write it."""
-    from unpaired._files import check_replaceable, check_writable
+    from unpaired._files import check_apart, check_replaceable, check_writable
     from unpaired.commands.delivery import (
         check_extra,
         deliver,
@@ -95,13 +100,16 @@ def _learn(
         check_extra("onnx", "onnx", "Writing translation.onnx")
 
     from unpaired.files.pairs import read_pairs
-    from unpaired.files.reading import read_table
+    from unpaired.files.reading import read_table, split_part
+
+    given = [split_part(file)[0] for file in (old, new, pairs) if file is not None]
+    check_apart([out / "run.json", out / ONNX], given, "--out")
 
     with console.progress("Reading"):
         tables = [read_table(path, **reading) for path in (old, new)]
     for note in (*tables[0].notes, *tables[1].notes):
         console.note(note)
-    known = None if pairs is None else read_pairs(pairs, tables[0], tables[1])
+    known = None if pairs is None else read_pairs(pairs, tables[0], tables[1], tell=console.note)
     inputs = describe_inputs({"x": old, "y": new, "pairs": pairs})
     with console.progress("Learning the map"):
         from unpaired.translating import learn_map
@@ -153,7 +161,7 @@ def _apply(
     from unpaired.commands.model import check_file
 
     check_choice(side, "side", ("x", "y"))
-    check_file(out)
+    check_file(out, rows)
 
     from unpaired.files.pairs import row_names
     from unpaired.files.reading import read_table

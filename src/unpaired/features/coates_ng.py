@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from unpaired._checks import check_number
+from unpaired._log import track
 from unpaired.errors import InputError
 
 CONTRAST_OFFSET = 10.0
@@ -138,7 +139,7 @@ def omp1_atoms(rows: Tensor, atoms: Tensor, n_iter: int, rng: np.random.Generato
     Each row goes to the atom with the largest absolute projection; an atom becomes the sum of its
     rows weighted by their projections, scaled to length 1.
     """
-    for _ in range(n_iter):
+    for _ in track(range(n_iter), "Learning a dictionary of patches"):
         total = torch.zeros_like(atoms.T)  # (k, d)
         for chunk in torch.split(rows, CHUNK_ROWS):
             projection = chunk @ atoms

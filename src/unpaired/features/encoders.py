@@ -23,6 +23,15 @@ PHOTO_SIDE = 224
 
 
 @dataclass(frozen=True)
+class Item:
+    """Something to encode: what it is called, its bytes, and what the encoder gets of them."""
+
+    name: str
+    read: Callable[[], bytes]
+    decode: Callable[[bytes], Any]
+
+
+@dataclass(frozen=True)
 class Encoder:
     """A way from photos (side, side, 3) of bytes, or from strings, to vectors.
 
@@ -31,12 +40,14 @@ class Encoder:
         encode: A list of photos or strings in, an array (n, width) out.
         side: Height and width of the photos it takes, in pixels.
         unknown_words: The words of a text that it has no vector for; None when it reads any text.
+        learn: Items in, an encoder out that learned from them; None when it is ready as it is.
     """
 
     name: str
     encode: Encode
     side: int = PHOTO_SIDE
     unknown_words: Callable[[str], list[str]] | None = None
+    learn: Callable[[Sequence[Item]], Encoder] | None = None
 
 
 @dataclass(frozen=True)
@@ -68,6 +79,16 @@ KNOWN = {
         IMAGES,
         "4,096 numbers (fc7); your file of weights",
         "unpaired.features.photo_encoders:vgg19",
+    ),
+    "coates-ng": Known(
+        IMAGES,
+        "12,800 numbers, learned from patches of your photos; needs nothing",
+        "unpaired.features.patch_encoder:learning",
+    ),
+    "coates-ng:KEY": Known(
+        IMAGES,
+        "the same for new photos, by what was learned before",
+        "unpaired.features.patch_encoder:learned",
     ),
     "pixels": Known(
         IMAGES,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,20 +19,11 @@ from numpy.typing import NDArray
 from unpaired._files import atomic_writer, read_npz
 from unpaired._log import track
 from unpaired.errors import DataError, InputError
-from unpaired.features.encoders import Encoder, as_vectors
+from unpaired.features.encoders import Encoder, Item, as_vectors
 
 BLOCK = 64
 RECIPE = 1
 """Raise it when items are prepared in another way: vectors kept before are then made again."""
-
-
-@dataclass(frozen=True)
-class Item:
-    """Something to encode: what it is called, its bytes, and what the encoder gets of them."""
-
-    name: str
-    read: Callable[[], bytes]
-    decode: Callable[[bytes], Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +36,7 @@ class Encoded:
         rows: Which of the items they are.
         skipped: Name and reason of each item left out.
         n_reused: How many vectors had been kept from an earlier run.
+        encoder: What encodes new items alike.
     """
 
     names: tuple[str, ...]
@@ -52,6 +44,7 @@ class Encoded:
     rows: tuple[int, ...]
     skipped: tuple[tuple[str, str], ...]
     n_reused: int
+    encoder: str
 
 
 def encode_items(items: Sequence[Item], encoder: Encoder, cache: Path | None) -> Encoded:
@@ -60,6 +53,8 @@ def encode_items(items: Sequence[Item], encoder: Encoder, cache: Path | None) ->
     Raises:
         InputError: when no item could be encoded.
     """
+    if encoder.learn is not None:
+        encoder = encoder.learn(items)
     kept = _Cache(cache, encoder.name)
     found: dict[int, NDArray[np.float32]] = {}
     skipped: list[tuple[str, str]] = []
@@ -101,6 +96,7 @@ def encode_items(items: Sequence[Item], encoder: Encoder, cache: Path | None) ->
         rows=tuple(rows),
         skipped=tuple(skipped),
         n_reused=n_reused,
+        encoder=encoder.name,
     )
 
 

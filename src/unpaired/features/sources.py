@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import functools
 import io
+import os
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from unpaired._text import decode_text, lines_of
 from unpaired.errors import DataError, InputError, extra
-from unpaired.features.encoders import Encoder
-from unpaired.features.encoding import Item
+from unpaired.features.encoders import Encoder, Item
 from unpaired.features.text_encoders import words_of
 
 PHOTO_KINDS = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff")
 MAX_PIXELS = 100_000_000
+LONGEST = 4
+"""A photo counts at most so many times its shorter side."""
 
 
 def photos_in(folder: Path, side: int) -> list[Item]:
@@ -39,7 +43,19 @@ def photos_in(folder: Path, side: int) -> list[Item]:
             f"{folder} must hold photos ({', '.join(PHOTO_KINDS)}): it has none. Check the path."
         )
     decode = functools.partial(read_photo, side=side)
-    return [Item(file.relative_to(folder).as_posix(), file.read_bytes, decode) for file in files]
+    return [_photo_item(file, file.relative_to(folder).as_posix(), decode) for file in files]
+
+
+def _photo_item(file: Path, name: str, decode: Callable[[bytes], Any]) -> Item:
+    """A photo to encode; one whose name no text file can hold is none."""
+    shown = os.fsencode(name).decode("utf-8", "backslashreplace")
+
+    def read() -> bytes:
+        if shown != name:
+            raise DataError("its name is not in UTF-8; rename it")
+        return file.read_bytes()
+
+    return Item(shown, read, decode)
 
 
 def read_photo(content: bytes, side: int) -> NDArray[np.uint8]:
@@ -57,7 +73,7 @@ def read_photo(content: bytes, side: int) -> NDArray[np.uint8]:
             with Image.open(io.BytesIO(content)) as opened:
                 if opened.width * opened.height > MAX_PIXELS:
                     raise DataError(f"it has {opened.width} x {opened.height} pixels, too many")
-                photo = ImageOps.exif_transpose(opened).convert("RGB")
+                photo = _middle(ImageOps.exif_transpose(opened).convert("RGB"))
             scale = side / min(photo.size)
             size = tuple(max(side, round(length * scale)) for length in photo.size)
             photo = photo.resize((size[0], size[1]), Image.Resampling.BICUBIC)
@@ -65,9 +81,19 @@ def read_photo(content: bytes, side: int) -> NDArray[np.uint8]:
         raise
     except Exception as error:  # Pillow's readers raise many kinds
         reason = " ".join(str(error).split())[:120] or type(error).__name__
+        if "BytesIO" in reason:
+            reason = "it is of no kind that Pillow knows" if content else "it is empty"
         raise DataError(f"it cannot be read as a photo ({reason})") from error
     left, top = ((length - side) // 2 for length in photo.size)
     return np.asarray(photo.crop((left, top, left + side, top + side)), dtype=np.uint8)
+
+
+def _middle(photo: Any) -> Any:
+    """The photo, or the middle of one that is very long, which would be huge once resized."""
+    most = LONGEST * min(photo.size)
+    width, height = (min(length, most) for length in photo.size)
+    left, top = (photo.width - width) // 2, (photo.height - height) // 2
+    return photo.crop((left, top, left + width, top + height))
 
 
 def texts_in(file: Path, encoder: Encoder) -> list[Item]:
@@ -105,21 +131,18 @@ def read_lines(file: Path) -> list[tuple[int, str]]:
     """Number from 1 and text of each line that is not empty.
 
     Raises:
-        DataError: when the file cannot be read as UTF-8 text, or has no line.
+        DataError: when the file cannot be read as text, or has no line.
     """
     try:
-        text = file.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DataError(
-            f"{file} must be text in UTF-8: byte {error.start} is not. Save it as UTF-8."
-        ) from error
+        data = file.read_bytes()
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise DataError(f"There is no text file {file} ({reason}). Check the path.") from error
+    text = decode_text(data, file)
     # A tab at the beginning stays: before it a name is missing.
-    lines = [(n, line.strip(" \r")) for n, line in enumerate(text.splitlines(), 1) if line.strip()]
+    lines = [(n, line.strip(" \r")) for n, line in enumerate(lines_of(text), 1) if line.strip()]
     if not lines:
-        raise DataError(f"{file} must hold one text a line: it is empty.")
+        raise DataError(f"{file} must hold one text a line: it is empty. Write some.")
     return lines
 
 

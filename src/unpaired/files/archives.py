@@ -32,7 +32,9 @@ def read_archive(archive: Path, key: str | None, file: Path) -> Sheet | NDArray[
     if key is None and names == {VECTORS, NAMES}:
         vectors, ids = (_array(archive, name, file) for name in (VECTORS, NAMES))
         if vectors.ndim == 2 and ids.shape == vectors.shape[:1]:
-            return replace(from_array(file, vectors), ids=tuple(map(str, ids.tolist())))
+            return replace(
+                from_array(file, vectors), ids=tuple(map(str, ids.tolist())), settled=True
+            )
     if key is None and names - {"_is_array"} == SPARSE:
         return _sparse(archive, file)
     return _array(archive, key, file)

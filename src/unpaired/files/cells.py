@@ -109,7 +109,7 @@ def read_cells(stored: Path, part: str | None, file: Path) -> Sheet:
                 f"{len(ids)} cells: it has shape {values.shape} of {values.dtype}. Write it again."
             )
         names = _names(file, store, "var") if part in (None, MATRIX) and "var" in store else None
-    return Sheet(file, list(values.T), names, ids)
+    return Sheet(file, list(values.T), names, ids, settled=True)
 
 
 def write_cells(source: Path, target: Path, notes: CellNotes) -> None:

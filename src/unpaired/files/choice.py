@@ -8,7 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unpaired.errors import DataError, InputError
-from unpaired.files.sheet import Sheet, Table, holds_text, labels, numbers, whole_numbers
+from unpaired.files.sheet import (
+    Sheet,
+    Table,
+    count_whole,
+    holds_text,
+    labels,
+    numbers,
+    whole_numbers,
+)
 
 ID_WORDS = frozenset(
     ("id", "ids", "idx", "index", "key", "name", "names", "label", "uid", "uuid", "guid", "rowid")
@@ -47,20 +55,23 @@ def to_table(sheet: Sheet, id_column: str | None = None, features: str | None = 
     chosen = None if features is None else find_columns(sheet, features, "features")
     ids, notes, spent = sheet.ids, list(sheet.notes), []
     if id_column is not None and id_column.lower() != "none":
-        (spent, *_) = [find_columns(sheet, id_column, "id-column")]
+        spent = find_columns(sheet, id_column, "id-column")
         if len(spent) != 1:
-            raise InputError(f'id-column must name one column: "{id_column}" names {len(spent)}.')
+            raise InputError(
+                f'id-column must name one column: "{id_column}" names {len(spent)}. Choose one.'
+            )
         if chosen and spent[0] in chosen:
             raise InputError(
                 f'features must not hold the column of ids: both name "{id_column}". '
                 "Drop it from one."
             )
         ids = labels(sheet, spent[0])
-    elif id_column is None and sheet.ids is None:
-        found = _find_ids(sheet, set(chosen or ()))
+    elif id_column is None and not sheet.settled:
+        found, told = _find_ids(sheet, chosen)
+        notes += told
         if found is not None:
-            spent, ids = [found[0]], labels(sheet, found[0])
-            notes += [found[1]] if found[1] else []
+            spent = [found]
+            ids = ids if _has_names(ids) else labels(sheet, found)
     kept = chosen if chosen is not None else _without(sheet, spent)
     if not kept:
         raise DataError(f"{sheet.file} must have a column of numbers beside {sheet.title(0)}.")
@@ -81,12 +92,12 @@ def find_columns(sheet: Sheet, wanted: str, argument: str) -> list[int]:
     """
     names, n_columns = list(sheet.names or ()), len(sheet.columns)
     if wanted in names:
-        return [names.index(wanted)]
+        return [_only(sheet, wanted, argument)]
     found: list[int] = []
     for part in (p.strip() for p in wanted.split(",")):
         span = re.fullmatch(r"(\d+)-(\d+)", part)
         if part in names:
-            found.append(names.index(part))
+            found.append(_only(sheet, part, argument))
         elif part.isdecimal() and int(part) < n_columns:
             found.append(int(part))
         elif span and int(span[1]) <= int(span[2]) < n_columns:
@@ -100,25 +111,62 @@ def find_columns(sheet: Sheet, wanted: str, argument: str) -> list[int]:
     return list(dict.fromkeys(found))
 
 
-def _find_ids(sheet: Sheet, taken: set[int]) -> tuple[int, str] | None:
-    """The column that holds names of rows, and what to tell about it; None when none does."""
+def _only(sheet: Sheet, name: str, argument: str) -> int:
+    """The column that has a name.
+
+    Raises:
+        InputError: when several have it.
+    """
+    found = [column for column, other in enumerate(sheet.names or ()) if other == name]
+    if len(found) > 1:
+        raise InputError(
+            f"{argument} must name columns by names that differ: {sheet.file} has {len(found)} "
+            f'called "{name}". Use their numbers, here {", ".join(map(str, found))}.'
+        )
+    return found[0]
+
+
+def _find_ids(sheet: Sheet, chosen: list[int] | None) -> tuple[int | None, list[str]]:
+    """The column that holds names of rows, None when none does, and what to tell about columns."""
     if len(sheet.columns) < 2:
-        return None
-    named = [i for i, name in enumerate(sheet.names or ()) if says_id(name)]
-    for column in [0, *named]:
-        if column not in taken and holds_text(sheet.columns[column]):
-            told = "" if column == 0 else f"{sheet.title(column)}: text, taken as ids"
-            return column, told and f"{sheet.file}, {told}; --features to override."
-    for column in dict.fromkeys([*named, 0]):
-        whole = whole_numbers(sheet.columns[column])
-        if column in taken or whole is None or len(np.unique(whole)) < len(whole):
-            continue
-        if column in named or _is_count(sheet, column, whole):
-            return column, (
-                f"{sheet.file}, {sheet.title(column)}: {len(whole)} distinct whole numbers, taken "
-                "as ids; --features to override."
+        return None, []
+    taken = set(chosen or ())
+    named = [i for i, name in enumerate(sheet.names or ()) if says_id(name) and i not in taken]
+    first = [0] if sheet.ids is None and 0 not in taken else []
+    override = "--features to override."
+    as_what = "left out, as the index names the rows" if _has_names(sheet.ids) else "taken as ids"
+    for column in [*first, *named]:
+        if holds_text(sheet.columns[column]):
+            distinct, n_rows = len(set(labels(sheet, column))), len(sheet.columns[column])
+            if column == 0 and distinct == n_rows and sheet.ids is None:
+                return column, []
+            count = "text" if distinct == n_rows else f"{distinct} distinct texts in {n_rows} rows"
+            return column, [f"{sheet.file}, {sheet.title(column)}: {count}, {as_what}; {override}"]
+    told: list[str] = []
+    for column in dict.fromkeys([*named, *first]):
+        if column in named:
+            n_distinct, n_rows = count_whole(sheet.columns[column]), len(sheet.columns[column])
+            if n_distinct is None:
+                continue
+            rows = "" if n_distinct == n_rows else f" in {n_rows} rows"
+            found = (
+                f"{sheet.file}, {sheet.title(column)}: {n_distinct} distinct whole numbers{rows}"
             )
-    return None
+            if 2 * n_distinct > n_rows:
+                return column, [*told, f"{found}, {as_what}; {override}"]
+            if chosen is None:
+                told.append(f"{found}, taken as a feature; --id-column or --features to override.")
+        elif (whole := whole_numbers(sheet.columns[column])) is not None and _is_count(
+            sheet, column, whole
+        ):
+            counted = f"{len(whole)} distinct whole numbers, taken as ids"
+            return column, [f"{sheet.file}, {sheet.title(column)}: {counted}; {override}"]
+    return None, told
+
+
+def _has_names(ids: tuple[str, ...] | None) -> bool:
+    """Whether a file sets names of rows apart that say more than 0, 1, 2, ..."""
+    return ids is not None and ids != tuple(map(str, range(len(ids))))
 
 
 def _is_count(sheet: Sheet, column: int, whole: NDArray[np.int64]) -> bool:

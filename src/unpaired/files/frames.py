@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unpaired._files import MAX_UNPACKED, check_unpacked
+from unpaired._text import lines_of
 from unpaired.errors import DataError
 from unpaired.files.sheet import Sheet
 from unpaired.files.text import read_text, sheet_of
@@ -26,14 +27,15 @@ def read_parquet(file: Path) -> Sheet:
         import pyarrow.parquet as parquet
     except ImportError as error:
         raise DataError(f"Reading {file} needs PyArrow: pip install 'unpaired[frames]'.") from error
-    groups = parquet.ParquetFile(file).metadata
+    stored = parquet.ParquetFile(file)
+    groups = stored.metadata
     size = sum(groups.row_group(i).total_byte_size for i in range(groups.num_row_groups))
     if max(size, groups.num_rows) > MAX_UNPACKED:
         raise DataError(
             f"{file} must unpack to at most {MAX_UNPACKED / 2**30:.0f} GiB: it claims "
             f"{size / 2**30:.1f} GiB in {groups.num_rows} rows. Read it in parts."
         )
-    return _from_arrow(file, parquet.read_table(file))
+    return _from_arrow(file, stored.read())
 
 
 def read_feather(file: Path) -> Sheet:
@@ -56,7 +58,8 @@ def _from_arrow(file: Path, table: Any) -> Sheet:
     rest = [i for i, name in enumerate(table.column_names) if name not in index]
     ids = None
     if index and rest:
-        parts = [[str(value) for value in table.column(name).to_pylist()] for name in index]
+        places = [table.column_names.index(name) for name in index]
+        parts = [[str(value) for value in table.column(place).to_pylist()] for place in places]
         ids = tuple("/".join(levels) for levels in zip(*parts, strict=True))
     else:
         rest = list(range(table.num_columns))
@@ -149,11 +152,11 @@ def read_jsonl(file: Path) -> Sheet:
         DataError: naming the line that is something else, or has other keys than the first.
     """
     records, lines = [], []
-    for line, text in enumerate(read_text(file).splitlines(), 1):
+    for line, text in enumerate(lines_of(read_text(file)), 1):
         if not text.strip():
             continue
         try:
-            records.append(json.loads(text))
+            records.append(json.loads(text, object_pairs_hook=_object))
         except (ValueError, RecursionError) as error:
             raise DataError(f"{file}, line {line} must be JSON: {error}. Mend the line.") from error
         lines.append(line)
@@ -175,6 +178,17 @@ def read_jsonl(file: Path) -> Sheet:
             )
     columns: list[Any] = [[record[name] for record in records] for name in names]
     return Sheet(file, columns, names, None, lines)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object, whose keys must differ."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise ValueError(
+            f'the key "{next(key for key in keys if keys.count(key) > 1)}" comes twice'
+        )
+    return found
 
 
 def from_array(file: Path, values: NDArray[Any]) -> Sheet:

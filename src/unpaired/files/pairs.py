@@ -3,57 +3,101 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from unpaired._files import atomic_writer
 from unpaired.errors import DataError, InputError
-from unpaired.files.reading import check_exists, kind_of, read_table
-from unpaired.files.sheet import Table, is_number
+from unpaired.files.reading import check_exists, kind_of, read_columns, split_part
+from unpaired.files.sheet import Sheet, Table, is_number, labels
 from unpaired.files.text import read_rows
 from unpaired.types import IntArray, Match
 
 _RUN_BY_SPREADSHEETS = ("=", "+", "-", "@", "\t", "\r")
 
 
-def read_pairs(path: str | Path, x: Table, y: Table, argument: str = "pairs") -> IntArray:
-    """Known pairs from a two-column file of row numbers, or of row names where there are any.
+def read_pairs(
+    path: str | Path,
+    x: Table,
+    y: Table,
+    argument: str = "pairs",
+    tell: Callable[[str], object] = lambda note: None,
+) -> IntArray:
+    """Known pairs from a two-column file of row names where there are any, else of row numbers.
+
+    Arrays (.npy, .npz) hold row numbers in any case. ``tell`` hears of a line taken as a header,
+    and of a file without pairs.
 
     Raises:
         DataError: when the file does not have two columns.
         InputError: when a name is not in its table, or occurs there twice.
     """
-    file = Path(path)
+    file, _ = split_part(path)
     check_exists(file)
-    if kind_of(file) not in {".csv", ".tsv", ".txt"}:
-        return np.asarray(read_table(file, id_column="none").values)
-    try:
-        rows, lines = read_rows(file)
-    except csv.Error as error:
-        raise DataError(f"{file} could not be read: {error}. Check its quotes.") from error
-    if rows and len(rows[0]) != 2:
-        raise DataError(
-            f"{file} must have two columns in every line, row of x and row of y: line {lines[0]} "
-            f"has {len(rows[0])}."
-        )
+    read = _rows_of(path, file)
+    if isinstance(read, np.ndarray):
+        return read
+    rows, places, headed = read
     lookups = [_lookup(x, "x", argument), _lookup(y, "y", argument)]
-    if rows and not any(
-        cell.strip() in lookup or is_number(cell)
-        for cell, lookup in zip(rows[0], lookups, strict=True)
+    if (
+        rows
+        and headed
+        and not any(
+            cell in lookup or is_number(cell) for cell, lookup in zip(rows[0], lookups, strict=True)
+        )
     ):
-        rows, lines = rows[1:], lines[1:]  # a header
-    found = []
-    for row, line in zip(rows, lines, strict=True):
+        tell(f"{file}, {places[0]}: {', '.join(rows[0])} taken as a header.")
+        rows, places = rows[1:], places[1:]
+    if not rows:
+        tell(f"{file} holds no {argument}.")
+    for row, place in zip(rows, places, strict=True):
         for cell, lookup, side, table in zip(row, lookups, "xy", (x, y), strict=True):
-            if cell.strip() not in lookup:
+            if cell not in lookup:
                 known = "row numbers from 0" if table.ids is None else "its row names"
                 raise InputError(
-                    f'{argument} names "{cell}" in line {line}, which is no row of {side}. '
+                    f'{argument} names "{cell}" in {place}, which is no row of {side}. '
                     f"Use {known}, e.g. {next(iter(lookup), 0)}."
                 )
-        found.append([lookup[cell.strip()] for cell, lookup in zip(row, lookups, strict=True)])
+    found = [[lookup[cell] for cell, lookup in zip(row, lookups, strict=True)] for row in rows]
     return np.array(found, dtype=np.int64).reshape(-1, 2)
+
+
+def _rows_of(path: str | Path, file: Path) -> IntArray | tuple[list[list[str]], list[str], bool]:
+    """An array as it is; or cells in two columns, where each row stands, and if one may name them.
+
+    Raises:
+        DataError: when there are not two columns.
+    """
+    if kind_of(file) in {".csv", ".tsv", ".txt"}:
+        try:
+            rows, lines = read_rows(file)
+        except csv.Error as error:
+            raise DataError(f"{file} could not be read: {error}. Check its quotes.") from error
+        if rows and len(rows[0]) != 2:
+            raise DataError(
+                f"{file} must have two columns in every line, row of x and row of y: line "
+                f"{lines[0]} has {len(rows[0])}."
+            )
+        cells = [[cell.strip() for cell in row] for row in rows]
+        return cells, [f"line {line}" for line in lines], True
+    read = read_columns(path, header=False)
+    if not isinstance(read, Sheet):
+        return np.asarray(read)
+    held = read.columns
+    if len(held) == 1 and all(isinstance(cell, list) and len(cell) == 2 for cell in held[0]):
+        read = replace(read, columns=list(zip(*held[0], strict=True)))  # lists in JSON lines
+    columns = [labels(read, column) for column in range(len(read.columns))]
+    if len(columns) != 2:
+        raise DataError(
+            f"{file} must have two columns, row of x and row of y: it has {len(columns)}."
+        )
+    rows = [list(row) for row in zip(*columns, strict=True)]
+    numbers = range(len(rows)) if read.lines is None else read.lines
+    kind = "row" if read.lines is None else "line"
+    return rows, [f"{kind} {number}" for number in numbers], read.names is None
 
 
 def _lookup(table: Table, side: str, argument: str) -> dict[str, int]:

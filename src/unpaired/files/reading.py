@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import ParseError
 
+from numpy.typing import NDArray
+
 from unpaired._files import MAX_UNPACKED, read_npy
 from unpaired.errors import DataError, InputError, UnpairedError
 from unpaired.files.archives import read_archive
@@ -70,6 +72,26 @@ def read_table(
         DataError: when the file is missing, of another kind, or not what its name says.
         InputError: when a column is named that is not there.
     """
+    read = read_columns(path, header)
+    if isinstance(read, Sheet):
+        return to_table(read, id_column, features)
+    if id_column in (None, "none") and features is None:
+        return Table(read)
+    file, _ = split_part(path)
+    if read.ndim != 2:
+        raise InputError(
+            f"id-column and features choose columns of a matrix: {file} has shape {read.shape}. "
+            "Leave them out."
+        )
+    return to_table(from_array(file, read), id_column or "none", features)
+
+
+def read_columns(path: str | Path, header: bool | None = None) -> Sheet | NDArray[Any]:
+    """What a file holds, as it is: columns, or an array where it has no more than that.
+
+    Raises:
+        DataError: when the file is missing, of another kind, or not what its name says.
+    """
     file, part = split_part(path)
     check_exists(file)
     kind = kind_of(file)
@@ -98,16 +120,7 @@ def read_table(
             f"{file} could not be read as {kind[1:]}: {reason}. Check that it is what its "
             "name says, or write it again as plain numbers."
         ) from error
-    if isinstance(read, Sheet):
-        return to_table(read, id_column, features)
-    if id_column in (None, "none") and features is None:
-        return Table(read)
-    if read.ndim != 2:
-        raise InputError(
-            f"id-column and features choose columns of a matrix: {file} has shape {read.shape}. "
-            "Leave them out."
-        )
-    return to_table(from_array(file, read), id_column or "none", features)
+    return read
 
 
 def split_part(path: str | Path) -> tuple[Path, str | None]:
@@ -134,6 +147,8 @@ def check_exists(file: Path) -> None:
         if file.is_file():
             return
         what = "is a folder, not a file" if file.is_dir() else "is not there"
+        if file.exists() and not file.is_dir():
+            what = "is not a plain file"
     except (OSError, ValueError) as error:
         what = f"cannot be a file ({error})"
     raise DataError(f"There is no file {file}: it {what}. Check the path; known kinds: {KINDS}.")

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,15 @@ from numpy.typing import NDArray
 from unpaired.errors import DataError
 
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "#n/a"})
+BOOLEANS = {"true": 1.0, "false": 0.0}
+"""What pandas writes for yes and no; other kinds of file hold them as 1 and 0."""
 _NUMBERS = (int, float, np.number)
 _NUMBER = re.compile(
-    r"\s*[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|inf(inity)?|nan)\s*", re.I
+    r"\s*[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|inf(inity)?|nan)\s*",
+    re.IGNORECASE | re.ASCII,
 )
-_WHOLE = re.compile(r"\s*[+-]?\d{1,18}\s*")
+_WHOLE = re.compile(r"\s*[+-]?\d{1,18}\s*", re.ASCII)
+_WHOLE_ANYHOW = re.compile(r"\s*[+-]?\d+(\.0*)?([eE]\+?\d+)?\s*", re.ASCII)
 _DECIMAL_COMMA = re.compile(r"\s*[+-]?\d+,\d+([eE][+-]?\d+)?\s*")
 
 
@@ -55,6 +60,8 @@ class Sheet:
     lines: Sequence[int] | None = None
     """Line of each row in a text file."""
     notes: tuple[str, ...] = ()
+    settled: bool = False
+    """Whether the file itself says that its columns are features, whatever they are called."""
 
     def title(self, column: int) -> str:
         """What a column is called in a message: its number from 0, and its name."""
@@ -91,8 +98,13 @@ def holds_text(column: Sequence[Any] | NDArray[Any]) -> bool:
 
 
 def _is_cell(cell: str) -> bool:
-    """Whether a text cell holds features: a number or a list."""
-    return looks_like_number(cell) or cell.lstrip().startswith("[")
+    """Whether a text cell holds features: a number, yes or no, or a list."""
+    return looks_like_number(cell) or is_boolean(cell) or cell.lstrip().startswith("[")
+
+
+def is_boolean(cell: str) -> bool:
+    """Whether a text cell is True or False."""
+    return cell.strip().lower() in BOOLEANS
 
 
 def whole_numbers(column: Sequence[Any] | NDArray[Any]) -> NDArray[np.int64] | None:
@@ -110,6 +122,27 @@ def whole_numbers(column: Sequence[Any] | NDArray[Any]) -> NDArray[np.int64] | N
         return None
 
 
+def count_whole(column: Sequence[Any] | NDArray[Any]) -> int | None:
+    """How many distinct whole numbers a column holds, however written; None when any is none.
+
+    >>> count_whole(["5", "5.0", "12345678901234567890", "1e5"]), count_whole(["5", "0.5"])
+    (3, None)
+    """
+    if isinstance(column, np.ndarray):
+        if column.ndim != 1 or column.dtype.kind not in "iuf" or (column % 1 != 0).any():
+            return None
+        return len(np.unique(column))
+    seen = set()
+    for cell in column:
+        if isinstance(cell, str) and _WHOLE_ANYHOW.fullmatch(cell):
+            seen.add(Decimal(cell.strip()))
+        elif isinstance(cell, int | float) and not isinstance(cell, bool) and cell % 1 == 0:
+            seen.add(Decimal(cell))
+        else:
+            return None
+    return len(seen)
+
+
 def labels(sheet: Sheet, column: int) -> tuple[str, ...]:
     """The cells of a column as names of rows.
 
@@ -117,6 +150,8 @@ def labels(sheet: Sheet, column: int) -> tuple[str, ...]:
         DataError: when one is empty.
     """
     cells = sheet.columns[column]
+    if isinstance(cells, np.ndarray) and cells.dtype.kind == "f" and count_whole(cells) is not None:
+        cells = [f"{cell:.0f}" for cell in cells]  # whole numbers that were kept as 7.0
     names = tuple("" if cell is None else str(cell).strip() for cell in cells)
     if "" in names:
         raise DataError(
@@ -127,15 +162,32 @@ def labels(sheet: Sheet, column: int) -> tuple[str, ...]:
 
 
 def numbers(sheet: Sheet, column: int) -> NDArray[Any]:
-    """A column as numbers, (n,) or (n, k) for vectors.
+    """A column as finite numbers, (n,) or (n, k) for vectors.
 
     Raises:
-        DataError: naming the first cell that is not a number.
+        DataError: naming the first cell that is not a number, or not finite.
     """
+    found = _numbers(sheet, column)
+    if found.dtype.kind == "f" and not np.isfinite(found).all():
+        wrong = np.argwhere(~np.isfinite(found))
+        value = found[tuple(wrong[0])]
+        more = f", as are {len(wrong) - 1} more in this column" if len(wrong) > 1 else ""
+        raise DataError(
+            f"{sheet.place(int(wrong[0][0]), column)} must be a finite number: it is "
+            f"{'missing (nan)' if np.isnan(value) else f'infinite ({value})'}{more}. Impute it, or "
+            "drop the row or the column."
+        )
+    return found
+
+
+def _numbers(sheet: Sheet, column: int) -> NDArray[Any]:
+    """A column as numbers, finite or not."""
     cells = sheet.columns[column]
     if isinstance(cells, np.ndarray) and cells.dtype.kind in "fiub":
         return cells
     cells = list(cells)
+    if cells and all(isinstance(cell, str) and is_boolean(cell) for cell in cells):
+        return np.array([BOOLEANS[cell.strip().lower()] for cell in cells])
     if cells and isinstance(cells[0], str) and cells[0].lstrip().startswith("["):
         cells = [_vector(sheet, row, column, cell) for row, cell in enumerate(cells)]
     if cells and isinstance(cells[0], list | tuple | np.ndarray):
@@ -199,8 +251,10 @@ def _matrix(sheet: Sheet, column: int, cells: list[Any]) -> NDArray[Any]:
     length = len(cells[0])
     for row, cell in enumerate(cells):
         fits = isinstance(cell, list | tuple | np.ndarray) and len(cell) == length
-        if not fits or not all(isinstance(c, _NUMBERS) for c in cell):
+        odd = [str(c)[:60] for c in cell if not isinstance(c, _NUMBERS)] if fits else []
+        if not fits or odd:
             got = f"{len(cell)} values" if isinstance(cell, list | tuple | np.ndarray) else "none"
+            got = f'"{odd[0]}", which is no number' if odd else got
             raise DataError(
                 f"{sheet.place(row, column)} must be a list of {length} numbers, like the first "
                 f"row: it has {got}. Drop the row, or embed it again."

@@ -13,7 +13,6 @@ What is decided, in this order, when the caller says nothing:
 
 from __future__ import annotations
 
-import codecs
 import csv
 import gzip
 import io
@@ -21,19 +20,21 @@ from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 
+from unpaired._text import decode_text
 from unpaired.errors import DataError
 from unpaired.files.choice import says_id
-from unpaired.files.sheet import Sheet, holds_text, is_missing, is_number, looks_like_number
+from unpaired.files.sheet import (
+    Sheet,
+    holds_text,
+    is_boolean,
+    is_missing,
+    is_number,
+    looks_like_number,
+)
 
 MAX_TEXT = 2 * 2**30
 """Bytes of text that are read."""
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
-_MARKS = (
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
 _SAMPLE_LINES = 200
 
 
@@ -51,21 +52,7 @@ def read_text(file: Path) -> str:
             f"{file} must hold at most {MAX_TEXT / 2**30:.0f} GiB of text: it holds more. "
             "Save the numbers as .npy or .parquet."
         )
-    encoding = next((name for mark, name in _MARKS if data.startswith(mark)), "utf-8-sig")
-    try:
-        text = data.decode(encoding)
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise DataError(
-            f"{file} must be text in UTF-8: byte 0x{data[error.start]:02x} in line {line} is not. "
-            "It looks like Latin-1 (Windows-1252); save it as UTF-8, or run: "
-            f"iconv -f latin1 -t utf8 {file.name}"
-        ) from error
-    if "\0" in text:
-        every_other = data.count(b"\0") * 3 > len(data)
-        kind = "UTF-16 without its mark" if every_other else "a binary file"
-        raise DataError(f"{file} must be text: it looks like {kind}. Save it as UTF-8.")
-    return text
+    return decode_text(data, file)
 
 
 def read_rows(file: Path) -> tuple[list[list[str]], list[int]]:
@@ -150,7 +137,7 @@ def _has_header(rows: list[list[str]], file: Path, line: int, indexed: bool) -> 
 
 
 def _is_value(cell: str) -> bool:
-    return looks_like_number(cell) or cell.lstrip().startswith("[")
+    return looks_like_number(cell) or is_boolean(cell) or cell.lstrip().startswith("[")
 
 
 def _counts_on(cells: list[str], body: list[list[str]], begin: int) -> bool:

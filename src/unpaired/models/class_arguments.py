@@ -51,7 +51,7 @@ def check_classes(classes: Any, size: int) -> NDArray[Any]:
     names, counts = np.unique(called, return_counts=True)
     if counts.max() > 1 or "" in names.tolist():
         raise InputError(
-            f"classes must be names that differ and are not empty: {names[counts.argmax()]!r} "
+            f"classes must be names that differ and are not empty: {str(names[counts.argmax()])!r} "
             f"comes {counts.max()} times. Rename it."
         )
     return called

@@ -136,13 +136,11 @@ class DMAE(TranslatingEstimator):
 
     def transform_x(self, x: Any) -> FloatArray:
         """Rows of the first side so that inner products with ``transform_y`` are scores."""
-        rows = self._checked(x, 0)
-        return np.asarray(self._space.place(rows, 0).cpu().numpy())
+        return self._placed(x, 0)
 
     def transform_y(self, y: Any) -> FloatArray:
         """Rows of the second side so that inner products with ``transform_x`` are scores."""
-        rows = self._checked(y, 1)
-        return np.asarray(self._space.place(rows, 1).cpu().numpy())
+        return self._placed(y, 1)
 
     def score_matrix(self, x: Any, y: Any) -> FloatArray:
         """How well each row of x goes with each row of y, (n_x, n_y); larger = better.
@@ -150,8 +148,7 @@ class DMAE(TranslatingEstimator):
         The sum of the cosines of all parts of the model, less how crowded each row's neighbourhood
         among the training rows is (hub correction); ``match_`` is read from the same scores.
         """
-        rows_x, rows_y = self._checked(x, 0), self._checked(y, 1)
-        return np.asarray(self._space.scores(rows_x, rows_y).cpu().numpy())
+        return self._space.scores(self._checked(x, 0), self._checked(y, 1)).cpu().numpy()
 
     def score(self, x: Any, y: Any, pairs: Any = None) -> float:
         """How good the model is on rows it may not have seen, 0 to 1; larger = better.
@@ -354,6 +351,10 @@ class DMAE(TranslatingEstimator):
 
     def _checked(self, rows: Any, side: int) -> Tensor:
         return self._tensor(self._rows_like_fit(rows, "xy"[side]))
+
+    def _placed(self, rows: Any, side: int) -> FloatArray:
+        placed = self._space.place(self._checked(rows, side), side).cpu().numpy()
+        return self._as_asked(placed, rows)
 
     def _state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         arrays = {f"space.{name}": array for name, array in self._space.arrays().items()}

@@ -15,6 +15,7 @@ from unpaired._random import RandomState, derive_rng, derive_seed, resolve_seed
 from unpaired.errors import CollapseWarning, InputError
 from unpaired.evaluation.retrieval import foscttm
 from unpaired.models.base import SavedEstimator
+from unpaired.models.output import FrameOutput
 from unpaired.nets.autoencoder import pick_device
 from unpaired.published.config import MAX_PLAN, NAMES, PublishedConfig, check_used, resolve
 from unpaired.published.loop import Fitted, Matching, learn
@@ -27,7 +28,7 @@ COLLAPSED = 0.9
 """Share of the pairs of rows that lie nearly in one point from which on a view has collapsed."""
 
 
-class PublishedDMAE(SavedEstimator):
+class PublishedDMAE(FrameOutput, SavedEstimator):
     """The published method, its errata mended; ``docs/published.md`` lists every difference.
 
     Pre-train two autoencoders, then by turns: a Theta step on reconstruction minus lam times the
@@ -180,12 +181,12 @@ class PublishedDMAE(SavedEstimator):
     def transform_x(self, x: Any) -> FloatArray:
         """Latents of rows of the first view at the training scale, (n, d_x) -> (n, n_latent)."""
         rows = self._checked(x, 0)
-        return np.asarray(self._views[0].encode(rows).cpu().numpy())
+        return self._as_asked(np.asarray(self._views[0].encode(rows).cpu().numpy()), x)
 
     def transform_y(self, y: Any) -> FloatArray:
         """Latents of rows of the second view, (n, d_y) -> (n, n_latent)."""
         rows = self._checked(y, 1)
-        return np.asarray(self._views[1].encode(rows).cpu().numpy())
+        return self._as_asked(np.asarray(self._views[1].encode(rows).cpu().numpy()), y)
 
     def score_matrix(self, x: Any, y: Any) -> FloatArray:
         """How well each row of x goes with each row of y by the read-out, (n_x, n_y)."""

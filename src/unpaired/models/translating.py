@@ -11,6 +11,7 @@ from unpaired._random import derive_rng
 from unpaired._threads import few_threads
 from unpaired.errors import InputError
 from unpaired.models.base import SavedEstimator
+from unpaired.models.output import FrameOutput
 from unpaired.spaces.space import Space
 from unpaired.types import FloatArray, IntArray
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:  # fitting does without; loaded when a translation is asked fo
     from unpaired.spaces.translation import Translation
 
 
-class TranslatingEstimator(SavedEstimator):
+class TranslatingEstimator(FrameOutput, SavedEstimator):
     """An estimator with a space, whose rows can be told in the other side's own columns.
 
     The maps are learned from the rows of ``fit`` when they are first asked for, or saved.
@@ -42,9 +43,11 @@ class TranslatingEstimator(SavedEstimator):
 
     def _translated(self, rows: Any, side: int) -> FloatArray:
         self._check_fitted()
-        if not isinstance(rows, np.ndarray):  # arrays are checked a block at a time
-            rows = self._rows_like_fit(rows, "xy"[side])
-        return self.translations[side](rows)
+        checked = rows  # arrays are checked a block at a time
+        if not isinstance(rows, np.ndarray):
+            checked = self._rows_like_fit(rows, "xy"[side])
+        _, names = self._columns_of_view(1 - side)
+        return self._as_asked(self.translations[side](checked), rows, names)
 
     def _remember(self, x: NDArray[Any], y: NDArray[Any], known: IntArray) -> None:
         """Keep what translations are learned from; it is not saved."""

@@ -6,7 +6,7 @@ import base64
 import hashlib
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -96,7 +96,9 @@ def _page(result: RunResult) -> dict[str, Any]:
         ],
         "figures": [item for item in result.headline.items() if item[0] not in shares],
         "notes": [note for note in result.notes if match is None or note not in told],
-        "namings": [_naming(naming, result.images, limit) for naming in result.namings],
+        "namings": [
+            _naming(naming, result.images, limit, result.ids_x) for naming in result.namings
+        ],
         "verdict": verdict_view(result),
         "match": None if match is None else match_view(result, match),
         "charts": _charts(result.history),
@@ -138,15 +140,17 @@ def _charts(history: list[dict[str, float]]) -> list[dict[str, Any]]:
     return charts
 
 
-def _naming(naming: Naming, images: Any, limit: int) -> dict[str, Any]:
+def _naming(naming: Naming, images: Any, limit: int, ids: Sequence[str] = ()) -> dict[str, Any]:
     """Return what the page shows of one naming."""
     _check_naming(naming, images)
+    ids = ids if len(ids) == len(naming.labels) else ()  # those of a match beside it are others
     labels, truth = naming.labels, naming.truth
     known = np.zeros(len(labels), dtype=bool) if truth is None else truth >= 0
     scored = _scores(naming, truth, known) if truth is not None and known.any() else None
     classes = [*range(len(naming.class_names)), *([-1] if (labels < 0).any() else [])]
     return {
         "title": naming.title,
+        "has_files": bool(ids),
         "n": len(labels),
         "n_classes": len(naming.class_names),
         "accuracy": float((labels == truth)[known].mean()) if scored else math.nan,
@@ -154,7 +158,7 @@ def _naming(naming: Naming, images: Any, limit: int) -> dict[str, Any]:
         "verdict": naming.verdict,
         "scored": scored,
         "reliability": None if truth is None else _reliability(naming, truth),
-        "groups": [_group(naming, images, c, limit, known) for c in classes],
+        "groups": [_group(naming, images, c, limit, known, ids) for c in classes],
         "charts": _charts(naming.history),
     }
 
@@ -192,7 +196,9 @@ def _check_naming(naming: Naming, images: Any) -> None:
             )
 
 
-def _group(naming: Naming, images: Any, c: int, limit: int, known: Any) -> dict[str, Any]:
+def _group(
+    naming: Naming, images: Any, c: int, limit: int, known: Any, ids: Sequence[str]
+) -> dict[str, Any]:
     """Return the photos given name ``c``, surest first; of many, the surest and the least sure."""
     rows = np.flatnonzero(naming.labels == c if c >= 0 else naming.labels < 0)
     order = np.argsort(-np.nan_to_num(naming.confidence[rows], nan=-1.0), kind="stable")
@@ -206,6 +212,7 @@ def _group(naming: Naming, images: Any, c: int, limit: int, known: Any) -> dict[
         truth = None if naming.truth is None or not known[i] else naming.truth[i]
         return {
             "row": int(i),
+            "file": ids[i] if ids else "",
             "confidence": float(naming.confidence[i]),
             "uri": None if images is None else plots.photo_uri(images[i]),
             "truth": None if truth is None else naming.class_names[truth],

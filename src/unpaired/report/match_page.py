@@ -115,7 +115,7 @@ def match_view(result: RunResult, match: Match) -> dict[str, Any]:
         "filters": [
             ("all", "all", len(rows)),
             ("sure", f"sure, {SURE:g} and more", kinds["sure"]),
-            ("between", "between", kinds["between"]),
+            ("between", f"between, {UNSURE:g} to {SURE:g}", kinds["between"]),
             ("unsure", f"unsure, below {UNSURE:g}", kinds["unsure"]),
             ("out", "left out", kinds["out"]),
             ("wrong", "wrong", kinds["wrong"]),

@@ -97,7 +97,29 @@ def _result(record: dict[str, Any]) -> RunResult:
                 tuple(map(str, said["reasons"])),
             )
         found = Match(**own)
+        _check_rows(found, plain["ids_x"], plain["ids_y"], places)
     return RunResult(**plain, places=places, match=found)
+
+
+def _check_rows(
+    match: Match, ids_x: tuple[str, ...], ids_y: tuple[str, ...], places: tuple[Place, ...]
+) -> None:
+    """Accept numbers of rows that there are.
+
+    Raises:
+        ValueError: otherwise.
+    """
+    n_x, n_y = len(match.partner), match.n_y
+    if any(getattr(match, name).shape != (n_x,) for name in _PER_ROW):
+        raise ValueError(f"a column does not have {n_x} rows")
+    if len(ids_x) not in (0, n_x) or len(ids_y) not in (0, n_y):
+        raise ValueError("there are more or fewer names than rows")
+    rows = [*match.partner.tolist(), *match.runner_up.tolist()]
+    rows += [place.row for place in places if place.side == "y"]
+    if any(not -1 <= row < n_y for row in rows):
+        raise ValueError(f"a row of y is not among the {n_y}")
+    if any(not 0 <= place.row < n_x for place in places if place.side == "x"):
+        raise ValueError(f"a row of x is not among the {n_x}")
 
 
 def _written(value: Any) -> Any:
