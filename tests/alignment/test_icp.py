@@ -5,6 +5,7 @@ import pytest
 import torch
 from scipy.linalg import orthogonal_procrustes
 
+from unpaired.alignment import icp
 from unpaired.alignment.icp import (
     LADDER,
     Pairing,
@@ -19,6 +20,7 @@ from unpaired.alignment.icp import (
     weighted_rotation,
 )
 from unpaired.math.neighbours import build_cells
+from unpaired.math.ridge import ridge_map
 from unpaired.views.features import fit_features
 
 
@@ -122,6 +124,26 @@ def test_a_rough_rotation_is_refined_and_its_contrast_rises(rng, weighted):
     np.testing.assert_allclose(found, rotation, atol=0.05)
     _, chance = refine_rotation(pairing, turn(4, rng), query)
     assert contrast > 2 * chance
+
+
+def test_rows_count_by_their_contrast_in_every_fit(rng, monkeypatch):
+    """In a rotation by the contrast itself, in maps beyond by its square."""
+    x, y, rotation = copies(200, 4, rng, noise=0.3)
+    pairing, query = pairing_of(x, y, rng), np.arange(200)
+    near, contrast = nearest(pairing, pairing.x @ rotation)
+    found, _ = refine_rotation(pairing, rotation, query, n_rounds=1)
+    expected = weighted_rotation(pairing.x, pairing.y[near], contrast + 1e-3)
+    np.testing.assert_allclose(found, expected)
+    weights = []
+
+    def recorded(rows, target, ridge, weight):
+        weights.append(weight.numpy())
+        return ridge_map(rows, target, ridge, weight)
+
+    monkeypatch.setattr(icp, "ridge_map", recorded)
+    fit_map(pairing, rotation, query, kernel_features(pairing, rng), min_gain=2.0)
+    half = nearest(pairing, pairing.x[:100] @ rotation)[1]  # the others are held out
+    np.testing.assert_allclose(weights[0], (half + 1e-3) ** 2, rtol=1e-3)
 
 
 def test_a_linear_map_is_taken_where_a_rotation_is_not_enough(rng):

@@ -172,6 +172,24 @@ def test_closeness_to_known_pairs_ranks_other_partners_first(sides):
     assert np.mean(ranks) > 0.3
 
 
+def test_closeness_by_hand(rng):
+    """Ranks of distances to known rows, in half-whitened principal components, as directions."""
+    x, y = rng.standard_normal((30, 4)), rng.standard_normal((25, 3))
+    known = np.column_stack([np.arange(5), rng.permutation(25)[:5]])
+    sides = []
+    for side, rows in enumerate((x, y)):
+        gaps = ((rows[:, None] - rows[known[:, side]]) ** 2).sum(2)
+        sides.append(rank_gauss(-gaps))
+    both = np.concatenate(sides)
+    values, axes = np.linalg.eigh(np.cov(both.T, bias=True))
+    left, right = ((side - both.mean(0)) @ (axes / values**0.25) for side in sides)
+    left, right = (side / np.linalg.norm(side, axis=1, keepdims=True) for side in (left, right))
+    expected = left @ right.T
+    expected = (expected - expected.mean()) / expected.std()
+    found = relative_score([as_view(x, y)], torch.tensor(known))
+    np.testing.assert_allclose(found, expected, atol=1e-3)
+
+
 def test_more_known_pairs_and_more_views_say_more(sides, rng):
     x, y, partner = sides
     view = as_view(x, y)

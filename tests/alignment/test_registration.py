@@ -66,6 +66,18 @@ def test_unrelated_sides_do_not_stand_out(rng):
     assert list(found.tried) == ["axes", "profiles 0", "profiles 1", "kernel 0", "kernel 1"]
 
 
+def test_what_hopeless_starts_reach_is_told_in_units_of_all_queries(seed):
+    """Fewer queries read higher: as they are, contrasts would be 1.5 times that of all or more."""
+    ratios = []
+    for draw in range(3):
+        x, y = np.random.default_rng([seed, draw]).normal(size=(2, 1000, 10))
+        found = register(check_problem(x, y), np.random.default_rng(0))
+        later = [value for name, value in found.tried.items() if name != "axes"]
+        ratios += [value / found.null_contrast for value in later]
+    assert len(ratios) == 12
+    assert 0.9 < np.mean(ratios) < 1.35
+
+
 def test_known_pairs_are_the_first_start_even_when_some_are_wrong(seed):
     draw = rotated_clusters(1000, np.random.default_rng([seed, 2]))
     known = np.column_stack([np.arange(30), draw.truth[:30]])

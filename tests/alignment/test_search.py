@@ -5,7 +5,6 @@ import pytest
 import torch
 from torch.nn.functional import normalize
 
-from unpaired.alignment.finalists import JOINT, OWN
 from unpaired.alignment.profiles import profile_scores, profiles_of
 from unpaired.alignment.refinement import REFINEMENT
 from unpaired.alignment.search import (
@@ -18,6 +17,7 @@ from unpaired.alignment.search import (
     align_softly,
     profile_plan,
 )
+from unpaired.alignment.starts import JOINT, OWN
 from unpaired.evaluation.retrieval import foscttm
 from unpaired.plans.plan import make_pairs
 from unpaired.views.view import fit_view

@@ -1,16 +1,24 @@
-"""Guesses of a rotation from no pairs at all."""
+"""Rotations from no pairs at all, and soft starts by profiles and given plans."""
 
 import itertools
 
 import numpy as np
 import pytest
+import torch
 
+from unpaired.alignment.alternation import standardise
+from unpaired.alignment.profiles import joined, profile_score, profiles_of
 from unpaired.alignment.starts import (
+    JOINT,
+    OWN,
     axis_start,
     profile_start,
     rotation_between,
     soft_refine,
+    soft_starts,
 )
+from unpaired.plans.plan import DensePlan
+from unpaired.views.view import View
 
 
 def turn(d, rng):
@@ -68,3 +76,29 @@ def test_the_rotation_between_rows_in_the_same_places_has_no_scale(rng):
     noisy[:10] = rng.standard_normal((10, 3))
     weight = np.r_[np.zeros(10), np.ones(40)]  # rows of weight 0 say nothing
     np.testing.assert_allclose(rotation_between(x, noisy, weight), rotation, atol=1e-5)
+
+
+def test_soft_starts_are_profiles_of_one_view_and_of_all_and_given_plans(rng):
+    views = {
+        name: View(
+            None, None, *(torch.tensor(rng.standard_normal((n, 3))).float() for n in (30, 20))
+        )
+        for name in ("a", "b")
+    }
+    profiles = {name: profiles_of(view, directions=False) for name, view in views.items()}
+    rows_x, rows_y = torch.arange(0, 30, 2), torch.arange(5, 20)
+    given = {"mine": DensePlan(torch.tensor(rng.random((30, 20))).float())}
+    found = list(soft_starts(profiles, None, given, rows_x, rows_y))
+    names = [(view, start.name) for view, start in found]
+    assert names == [(view, name) for view in "ab" for name in (OWN, JOINT, "mine")]
+    (_, own), (_, joint), (_, mine) = found[:3]
+    left, right = joined([profiles["a"]])
+    torch.testing.assert_close(own.held, profile_score(left[rows_x], right[rows_y]))
+    left, right = joined(list(profiles.values()))
+    torch.testing.assert_close(joint.held, profile_score(left[rows_x], right[rows_y]))
+    assert torch.equal(mine.held, joint.held)
+    assert own.plan is None is joint.plan
+    assert torch.equal(mine.plan.shares, given["mine"].shares[::2, 5:])
+    side = standardise(torch.tensor(rng.standard_normal((15, 15))).float())
+    _, told = next(soft_starts(profiles, side, {}, rows_x, rows_y))
+    torch.testing.assert_close(told.held, standardise(own.held + side))

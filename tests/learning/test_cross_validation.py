@@ -186,9 +186,10 @@ def test_exact_views_need_less_ridge_and_noisy_ones_do_not(rng):
     assert np.median(found, axis=0)[1] == 1.0
 
 
-@pytest.mark.parametrize("n_known", [40, 80])
-def test_the_temperature_is_that_of_the_largest_likelihood(n_known, rng):
+@pytest.mark.parametrize(("n_known", "max_held"), [(40, 1000), (80, 1000), (40, 12)])
+def test_the_temperature_is_that_of_the_largest_likelihood(n_known, max_held, rng, monkeypatch):
     """Likelihoods written out by loops; decoys stand for all free rows."""
+    monkeypatch.setattr(cross_validation, "MAX_HELD", max_held)
     x = tensor(rng.standard_normal((120, 5)))
     view = linear_view(x, x + 0.7 * tensor(rng.standard_normal((120, 5))))
     pairs, solve = pairs_of(120, n_known), solver(2.0)
@@ -209,6 +210,7 @@ def test_the_temperature_is_that_of_the_largest_likelihood(n_known, rng):
             scores = (scores / scores.std()).double().numpy()
             for i in range(len(own)):
                 shares = np.exp((scores[i] - scores[i, i]) / temperature)
+                shares[len(own) :] *= (120 - n_known) / len(held.decoys[1])
                 total -= math.log(shares.sum())
         totals.append(total)
     assert (

@@ -274,6 +274,18 @@ def test_many_to_one_rows_without_a_label_take_their_best_class(seed):
     assert (model.match_.partner == truth).mean() > 0.9
 
 
+def test_classes_that_nobody_named_are_no_surer_than_their_names():
+    rng = np.random.default_rng(1)
+    centres = 3.0 * rng.standard_normal((3, 8))
+    x = centres[rng.integers(3, size=90)] + 0.4 * rng.standard_normal((90, 8))
+    model = unpaired.DMAE(**SOFT, relation="many-to-one", random_state=4)
+    without = {"soft_weight": None, "n_rounds": None}
+    found = model.set_params(**without).fit(x, centres).match_
+    named = unpaired.match(x, centres, relation="many-to-one", random_state=4)
+    assert (found.confidence <= named.confidence).all()
+    assert named.confidence.max() < 0.5  # three names have six orders
+
+
 def test_scores_are_products_of_the_two_transforms():
     x, y = two_views(60, np.random.default_rng(0))
     for n_known in (0, 30):
@@ -355,8 +367,16 @@ def test_few_known_pairs_start_from_the_matching_engine(rng, monkeypatch):
         seen.append((len(problem.y), problem.known.tolist()))
         return matching.solve(problem, seed)
 
+    learn, starts = dmae.learn, []
+
+    def learned(*arguments, start, **options):
+        starts.append(start)
+        return learn(*arguments, start=start, **options)
+
     monkeypatch.setattr(dmae, "solve", engine)
+    monkeypatch.setattr(dmae, "learn", learned)
     model = unpaired.DMAE(n_epochs=0, random_state=0).fit(x, twice, pairs)
+    assert float(starts[0].peaks().mean()) > 5 / 78  # a plan with an opinion, of 78 free rows
     assert seen == [(90, [[row, row] for row in range(12)])]
     assert len(model.history_) == 7  # three of nine soft turns are skipped, then the last
     assert model.match_.partner[:12].tolist() == list(range(12))

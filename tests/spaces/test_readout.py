@@ -151,6 +151,23 @@ def test_many_rows_are_read_as_few_are(given, rng, monkeypatch):
         assert len(set(reading.partner.tolist())) == 60
 
 
+def test_a_few_candidates_a_row_are_nearly_as_good_as_all(rng, monkeypatch):
+    x, y = sides(rng, 150, 150, width=8)
+    problem, scores = check_problem(x, y), scores_of(x, y)
+    best = read_scores(problem, solution(certainty=1.0)).partner
+    monkeypatch.setattr(readout, "DENSE_ENTRIES", 0)
+    found = read_scores(problem, solution(certainty=1.0)).partner
+    assert sorted(found) == list(range(150))
+    reached, most = (scores[np.arange(150), partner].sum() for partner in (found, best))
+    assert reached > 0.98 * most
+
+
+def test_soft_alignments_claim_no_more_than_85_percent(rng):
+    x = 5.0 * np.eye(12)
+    found = read_scores(check_problem(x, x), solution(certainty=1.0, temperature=0.1))
+    assert found.confidence.tolist() == [0.85] * 12
+
+
 def test_many_to_one_rows_take_their_best(rng):
     x, y = sides(rng, 30, 4)
     problem = replace(check_problem(x, y), relation="many-to-one")

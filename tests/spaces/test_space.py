@@ -185,6 +185,8 @@ def test_smoothers_are_ridge_regressions_of_the_places_of_training_rows(found, s
         torch.testing.assert_close(space.embed(rows[side], side), expected / 3, rtol=0, atol=1e-4)
         torch.testing.assert_close(space.references[side], sum(places) / 3, rtol=0, atol=1e-4)
         assert float((places[0] - places[1]).abs().max()) > 0.1
+        left = (places[0] - places[1]).var(0).sum() / places[0].var(0).sum()
+        assert float(left) < 0.7  # they do predict where a row lies
 
 
 def test_references_of_a_learned_space_are_embedded_training_rows(found, sides):

@@ -13,14 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from torch import Tensor
 
-from unpaired.alignment.critics import CanonicalCritic as CanonicalCritic
-from unpaired.alignment.critics import Critic
-from unpaired.alignment.critics import Step as Step
-from unpaired.alignment.critics import Trust as Trust
-from unpaired.plans.plan import Pairs as Pairs
-from unpaired.plans.plan import Plan, dense_plan, plan_of
-from unpaired.plans.plan import make_pairs as make_pairs
-from unpaired.plans.plan import mean_plan as mean_plan
+from unpaired.alignment.critics import Critic, Step
+from unpaired.plans.plan import Pairs, Plan, dense_plan, plan_of
 from unpaired.spaces.space import Part, join
 
 

@@ -1,4 +1,4 @@
-"""Starts compared without labels: each is refined in each view, and judged by what it reaches."""
+"""Finalists: what each start of a soft alignment reaches in each view, compared without labels."""
 
 from __future__ import annotations
 
@@ -10,21 +10,13 @@ import torch
 from joblib import Parallel, delayed
 from torch import Tensor
 
-from unpaired.alignment.alternation import (
-    CanonicalCritic,
-    Pairs,
-    Step,
-    alternate,
-    make_pairs,
-    place_free,
-)
-from unpaired.alignment.profiles import Profiles, joined, profile_score, with_side_information
-from unpaired.plans.plan import DensePlan, Plan, dense_plan
+from unpaired.alignment.alternation import alternate, place_free
+from unpaired.alignment.critics import CanonicalCritic, Step
+from unpaired.alignment.profiles import Profiles
+from unpaired.alignment.starts import JOINT, OWN, SoftStart, soft_starts
+from unpaired.plans.plan import DensePlan, Pairs, Plan, dense_plan, make_pairs
 from unpaired.spaces.space import Part
 from unpaired.views.view import View
-
-OWN, JOINT = "own", "joint"
-"""Starts from the profiles of one view, and of all views together."""
 
 
 @dataclass(frozen=True)
@@ -106,56 +98,46 @@ def compare_starts(
     sample = make_pairs(places, len(every_x), len(every_y), device)
     free_x, free_y = every_x[sample.free_x], every_y[sample.free_y]
     extra = None if side is None else side[free_x][:, free_y]
-    union = joined(list(profiles.values()))
-    jobs = []
-    for name, view in views.items():
-        critic = CanonicalCritic([view.take(every_x, every_y)], sample)
-        noise = [rng.normal(size=(view.x.shape[1], view.y.shape[1])) for _ in range(config.n_null)]
-        starts: list[tuple[str, tuple[Tensor, Tensor], DensePlan | None]] = [
-            (OWN, joined([profiles[name]]), None),
-            (JOINT, union, None),
-        ]
-        starts += [
-            (kind, union, DensePlan(plan.shares[free_x][:, free_y])) for kind, plan in given.items()
-        ]
-        for kind, profile, plan in starts:
-            anchor = profile_score(profile[0][free_x.cpu()], profile[1][free_y.cpu()]).to(device)
-            anchor = with_side_information(anchor, extra)
-            jobs.append(delayed(_finalist)(name, kind, critic, anchor, plan, noise, config))
-    finalists = Parallel(require="sharedmem")(jobs)
+    critics = {n: CanonicalCritic([v.take(every_x, every_y)], sample) for n, v in views.items()}
+    draws = [
+        (name, rng.normal(size=(view.x.shape[1], view.y.shape[1])))
+        for name, view in views.items()
+        for _ in range(config.n_null)
+    ]
+    reached = Parallel(require="sharedmem")(
+        delayed(_null_dependence)(critics[name], draw, config.temperature) for name, draw in draws
+    )
+    nulls = dict(zip(views, np.reshape(reached, (len(views), -1)).mean(axis=1), strict=True))
+    finalists = Parallel(require="sharedmem")(
+        delayed(_finalist)(name, start, critics[name], float(nulls[name]), config)
+        for name, start in soft_starts(profiles, extra, given, free_x, free_y)
+    )
     winner, chosen = choose(finalists, config.unsteady)
     return Comparison(finalists, winner, chosen, (free_x, free_y))
 
 
 def _finalist(
-    view: str,
-    start: str,
-    critic: CanonicalCritic,
-    anchor: Tensor,
-    plan: DensePlan | None,
-    noise: Sequence[np.ndarray],
-    config: SearchConfig,
+    view: str, start: SoftStart, critic: CanonicalCritic, null: float, config: SearchConfig
 ) -> Finalist:
-    """What one start is refined to in one view."""
+    """What one start is refined to in one view, where random maps reach ``null``."""
     step = Step(config.temperature, power=0.0, held=config.profile_weight)
-    begin = dense_plan(anchor, config.temperature) if plan is None else plan
-    *_, last = alternate(critic, [step] * config.n_rounds, begin, held=anchor)
+    begin = dense_plan(start.held, config.temperature) if start.plan is None else start.plan
+    *_, last = alternate(critic, [step] * config.n_rounds, begin, held=start.held)
     reached = matched_cka(critic, last.plan)
-    null = float(np.mean([_null_dependence(critic, draw, step) for draw in noise]))
     parts, _ = critic(last.plan, Step(config.temperature, power=config.power))
     gap = (reached - null) / max(1.0 - null, 1e-9)
     left, right = place_free(critic, parts)
-    return Finalist(view, start, reached, gap, left @ right.T)
+    return Finalist(view, start.name, reached, gap, left @ right.T)
 
 
-def _null_dependence(critic: CanonicalCritic, draw: np.ndarray, step: Step) -> float:
+def _null_dependence(critic: CanonicalCritic, draw: np.ndarray, temperature: float) -> float:
     """The dependence that a random rotation reaches under the same refinement, without profiles."""
     view = critic.views[0]
     random = torch.as_tensor(draw, dtype=view.x.dtype, device=view.x.device)
     left, _, right = torch.linalg.svd(random, full_matrices=False)
     placed = place_free(critic, [Part(0, (left, right.T.contiguous()))])
-    plan = dense_plan(placed[0] @ placed[1].T, step.temperature)
-    *_, last = alternate(critic, [Step(step.temperature, power=0.0)] * 2, plan)
+    plan = dense_plan(placed[0] @ placed[1].T, temperature)
+    *_, last = alternate(critic, [Step(temperature, power=0.0)] * 2, plan)
     return matched_cka(critic, last.plan)
 
 

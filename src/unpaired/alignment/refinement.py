@@ -23,10 +23,11 @@ import torch
 from torch import Tensor
 
 from unpaired._log import track
-from unpaired.alignment.alternation import CanonicalCritic, Pairs, Step, alternate, place_free
+from unpaired.alignment.alternation import alternate, place_free
+from unpaired.alignment.critics import CanonicalCritic, Step
 from unpaired.math.canonical import Moments, canonical_maps
 from unpaired.math.hubness import csls
-from unpaired.plans.plan import plan_of
+from unpaired.plans.plan import Pairs, plan_of
 from unpaired.spaces.space import Part
 from unpaired.views.features import fit_features
 from unpaired.views.view import View

@@ -17,19 +17,9 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from unpaired._log import track
-from unpaired.alignment.alternation import (
-    CanonicalCritic,
-    Pairs,
-    Round,
-    Step,
-    Trust,
-    alternate,
-    make_pairs,
-    mean_plan,
-    place_free,
-    standardise,
-)
-from unpaired.alignment.finalists import JOINT, OWN, SearchConfig, compare_starts
+from unpaired.alignment.alternation import Round, alternate, place_free, standardise
+from unpaired.alignment.critics import CanonicalCritic, Step, Trust
+from unpaired.alignment.finalists import SearchConfig, compare_starts
 from unpaired.alignment.profiles import (
     Profiles,
     profile_scores,
@@ -38,7 +28,8 @@ from unpaired.alignment.profiles import (
     with_side_information,
 )
 from unpaired.alignment.refinement import refine
-from unpaired.plans.plan import DensePlan, dense_plan
+from unpaired.alignment.starts import JOINT, OWN
+from unpaired.plans.plan import DensePlan, Pairs, dense_plan, make_pairs, mean_plan
 from unpaired.spaces.readout import held_out
 from unpaired.spaces.solution import Evidence, HeldPair, Solution
 from unpaired.spaces.space import Part, Space, build_space

@@ -1,17 +1,21 @@
-"""Starts of the search for evident partners: rotations between the scores of both sides."""
+"""Starts: where a search begins. Rotations for evident partners, plans for a soft alignment."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from scipy.optimize import linear_sum_assignment
+from torch import Tensor
 
 from unpaired.alignment.icp import Float, Pairing, pair_spaces, weighted_rotation
+from unpaired.alignment.profiles import Profiles, joined, profile_score, with_side_information
 from unpaired.math.kernels import squared_distances
 from unpaired.math.neighbours import Float32, Index
 from unpaired.math.sinkhorn import sinkhorn
+from unpaired.plans.plan import DensePlan
 from unpaired.problem.problem import Problem
 from unpaired.problem.weights import repeated
 from unpaired.views.features import fit_features
@@ -21,6 +25,41 @@ KEEP = 0.9999
 """Share of the variance that the scores hold."""
 N_KERNEL = 600
 """Landmarks of kernel scores."""
+OWN, JOINT = "own", "joint"
+"""Soft starts from the profiles of one view, and of all views together."""
+
+
+@dataclass(frozen=True, eq=False)
+class SoftStart:
+    """Scores that a soft alignment holds on to, and the plan that it begins with."""
+
+    name: str
+    held: Tensor
+    """(n, m) standardised."""
+    plan: DensePlan | None = None
+    """None begins with the plan of the scores."""
+
+
+def soft_starts(
+    profiles: Mapping[str, Profiles],
+    side: Tensor | None,
+    given: Mapping[str, DensePlan],
+    rows_x: Tensor,
+    rows_y: Tensor,
+) -> Iterator[tuple[str, SoftStart]]:
+    """A view's name and a start in it, for some rows of both sides: profiles, and given plans.
+
+    ``side`` is the side information of these rows.
+    """
+    every = joined(list(profiles.values()))
+    plans = {name: DensePlan(plan.shares[rows_x][:, rows_y]) for name, plan in given.items()}
+    for view, own in profiles.items():
+        starts: list[tuple[str, tuple[Tensor, Tensor], DensePlan | None]]
+        starts = [(OWN, joined([own]), None), (JOINT, every, None)]
+        starts += [(name, every, plan) for name, plan in plans.items()]
+        for name, (left, right), plan in starts:
+            held = profile_score(left[rows_x.cpu()], right[rows_y.cpu()]).to(rows_x.device)
+            yield view, SoftStart(name, with_side_information(held, side), plan)
 
 
 def rotation_starts(

@@ -241,8 +241,8 @@ class DMAE(TranslatingEstimator):
                 )
                 begin = plan_of(left, right, START_TEMPERATURE)
                 self.notes_.append("The matching engine gave the start.")
+        free = pairs.free_x.cpu().numpy(), pairs.free_y.cpu().numpy()
         if start is not None:
-            free = pairs.free_x.cpu().numpy(), pairs.free_y.cpu().numpy()
             begin = _plan(start.restrict(*free), self._device)
         seed = derive_seed(self.seed_, "learner")
         sides = self._tensor(x), self._tensor(y)
@@ -254,7 +254,6 @@ class DMAE(TranslatingEstimator):
         )
         self._space, self.history_ = learned.solution.space, learned.solution.history
         every = pairs.known.cpu().numpy()
-        free = pairs.free_x.cpu().numpy(), pairs.free_y.cpu().numpy()
         self.trace_ = [
             np.concatenate([every, _free_pairs(step, free)]) for step in learned.trace
         ] or [every]
@@ -396,5 +395,5 @@ def _plan(start: Start, device: torch.device) -> Plan:
     if start.plan is None:
         assert start.partner is not None  # one of the two is given
         return hard_plan(start.partner, start.n_y, device)
-    mass = np.maximum(start.plan.sum(axis=1, keepdims=True), 1e-300)
-    return DensePlan(torch.as_tensor(start.plan / mass, dtype=torch.float32, device=device))
+    shares = start.plan / np.maximum(start.plan.sum(axis=1, keepdims=True), 1e-300)
+    return DensePlan(torch.as_tensor(shares, dtype=torch.float32, device=device))

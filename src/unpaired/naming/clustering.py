@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.cluster import kmeans_plusplus
 
 from unpaired.naming.smooth_space import unit_rows
 
@@ -30,8 +29,7 @@ def cluster(
     rows = np.asarray(smoothed)
     best: Clusters | None = None
     for _ in range(n_init):
-        start, _ = kmeans_plusplus(rows, n_clusters, random_state=int(rng.integers(2**31)))
-        run = spherical_k_means(rows, start)
+        run = spherical_k_means(rows, _spread_start(rows, n_clusters, rng))
         if best is None or run.fit > best.fit:
             best = run
     assert best is not None
@@ -76,6 +74,26 @@ def mean_by(rows: Floats, index: Ints, n_groups: int) -> Floats:
     means = sum_by(rows, index, n_groups) / np.maximum(counts, 1)[:, None]
     means[counts == 0] = rows.mean(axis=0)
     return means
+
+
+def _spread_start(rows: Floats, n_clusters: int, rng: np.random.Generator) -> Floats:
+    chosen = [int(rng.integers(len(rows)))]
+    distance = np.full(len(rows), np.inf)
+    for _ in range(n_clusters - 1):
+        distance = np.minimum(distance, np.maximum(1.0 - rows @ rows[chosen[-1]], 0.0))
+        total = float(distance.sum(dtype=np.float64))
+        if total <= 1e-9:
+            chosen.append(int(rng.integers(len(rows))))
+            continue
+        draws = rng.uniform(0.0, total, size=2 + int(np.log(n_clusters)))
+        candidates = np.searchsorted(np.cumsum(distance, dtype=np.float64), draws)
+        candidates = np.minimum(candidates, len(rows) - 1)
+        left = [
+            float(np.minimum(distance, 1.0 - rows @ rows[c]).sum(dtype=np.float64))
+            for c in candidates
+        ]
+        chosen.append(int(candidates[int(np.argmin(left))]))
+    return rows[chosen]
 
 
 def follow_seeds(rows: Floats, labels: Ints, n_groups: int, *, n_rounds: int = 10) -> Clusters:

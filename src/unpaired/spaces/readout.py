@@ -129,16 +129,18 @@ def read_match(
     )
 
 
-def read_dense(scores: FloatArray, partner: IntArray, confidence: FloatArray) -> Reading:
+def read_dense(
+    scores: FloatArray, partner: IntArray, confidence: FloatArray | None = None
+) -> Reading:
     """The reading of partners under the scores of all pairs (n_x, n_y)."""
     n_x, n_y = scores.shape
     if n_y == 1:
         nobody = np.full(n_x, -1, dtype=np.int64)
-        return Reading(partner, nobody, np.full(n_x, np.nan), confidence)
+        return Reading(partner, nobody, np.full(n_x, np.nan), _or_zeros(confidence, n_x))
     two = np.argsort(-scores, axis=1, kind="stable")[:, :2] if n_y < 3 else _two_best(scores)
     best = np.take_along_axis(scores, two, axis=1)
     own = scores[np.arange(n_x), np.maximum(partner, 0)]
-    return _reading(partner, two, best, own, confidence)
+    return _reading(partner, two, best, own, _or_zeros(confidence, n_x))
 
 
 def read_scores(problem: Problem, solution: Solution) -> Reading:
@@ -303,6 +305,10 @@ def _two_best(scores: FloatArray) -> IntArray:
     two = np.argpartition(-scores, 1, axis=1)[:, :2]
     values = np.take_along_axis(scores, two, axis=1)
     return np.take_along_axis(two, np.argsort(-values, axis=1, kind="stable"), axis=1)
+
+
+def _or_zeros(confidence: FloatArray | None, size: int) -> FloatArray:
+    return np.zeros(size) if confidence is None else confidence
 
 
 def _complete(
