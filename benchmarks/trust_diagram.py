@@ -1,8 +1,8 @@
 """The reliability diagram: what the verdict claimed against what was so.
 
 ``python -m benchmarks.trust_diagram`` draws ``docs/images/trust.png`` from the collected runs. On
-the left a point is a group of runs, on the right a group of rows, of like claims. Filled: every run judged leaving its source out;
-open: runs of each list judged by what is fitted to the other.
+the left a point is a group of runs, on the right a group of rows, of like claims. Filled: every run
+judged leaving its source out; open: runs of each list judged by what is fitted to the other.
 """
 
 from __future__ import annotations

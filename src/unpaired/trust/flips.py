@@ -36,10 +36,10 @@ LEAST_ENDS = 3
 
 
 def gap_above_flips(problem: Problem, solution: Solution, rng: np.random.Generator) -> float:
-    """How far the dependence of a solution lies above what nine of ten flipped starts reach, 0 to 1.
+    """How far the dependence of a solution lies above what flipped starts reach, 0 to 1.
 
-    As a share of what is possible beyond it; 0 where flipped starts reach as much, or where nearly
-    all of them return to the solution.
+    As a share of what is possible beyond what nine of ten of them reach; 0 where they reach as
+    much, or where nearly all of them return to the solution.
     """
     rows = [np.sort(rng.permutation(len(s))[:MOST_ROWS]) for s in (problem.x, problem.y)]
     x, y = (
@@ -68,7 +68,7 @@ def gap_of_scores(scores: Tensor, x: Tensor, y: Tensor, rng: np.random.Generator
 
 
 def half_whitened(rows: Tensor) -> Tensor:
-    """Principal scores (n, r) whose spread is the root of what it was, of unit length on average."""
+    """Principal scores (n, r), each spread by the root of what it was, rows of unit length."""
     found = principal(rows, MOST_DIRECTIONS)
     inside = torch.cumsum(found.variances, 0) < KEPT * found.total
     kept = min(int(inside.sum()) + 1, len(found.variances))

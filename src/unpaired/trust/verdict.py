@@ -16,8 +16,10 @@ from unpaired.types import Verdict
 
 GOOD = 0.2
 """FOSCTTM below which a match is right for groups of rows."""
-REPEATED = 0.25
-"""Share of single partners that two fits on halves must have in common to be relied on."""
+REPEATED = 0.5
+"""Share of evident partners that a fit without their rows must name again: noise has reached .3."""
+CONFIRMED = 0.25
+"""Share of rows whose partner refinement must find without them."""
 NAMED = 0.5
 """Or share of held-out known partners that must have been named,"""
 ENOUGH = 8
@@ -94,7 +96,7 @@ def put_in_words(
 def repeats_itself(solution: Solution) -> bool:
     """Whether single partners, or the map as a whole, are found again by blind fits.
 
-    Fits on halves of the rows tell where partners are evident; on the soft path they would repeat a
+    A fit on half of the rows tells where partners are evident; on the soft path it would repeat a
     wrong answer in few directions, and refinement, which is kept only where it ends closer than
     strangers do, has to find partners again without the rows themselves (noise did the first).
     Held-out known pairs tell by how many of them were named.
@@ -104,7 +106,7 @@ def repeats_itself(solution: Solution) -> bool:
         return len(evidence.held_out) >= ENOUGH and _named(evidence) >= NAMED
     if solution.evident:
         return evidence.repeated >= REPEATED
-    return solution.kind == "refined" and evidence.confirmed >= REPEATED
+    return solution.kind == "refined" and evidence.confirmed >= CONFIRMED
 
 
 def features(evidence: Evidence, shape: Shape) -> dict[str, float]:
@@ -183,7 +185,7 @@ def reasons_for(solution: Solution, shape: Shape) -> tuple[str, ...]:
         found.append(f"{evidence.confirmed:.0%} of the rows find their partner without themselves")
     elif solution.evident and evidence.repeated >= REPEATED:
         found.append(
-            f"two fits on halves of the rows agree on {evidence.repeated:.0%} of the partners"
+            f"a fit on half of the rows names {evidence.repeated:.0%} of the others' partners again"
         )
     elif evidence.surprise < NO_SURPRISE:
         found.append("both sides end no closer to each other than strangers do")
