@@ -240,6 +240,9 @@ def report(judged: Sequence[Judged]) -> list[tuple[str, str]]:
     for name, chosen in (("no pairs", free), ("pairs", pairs > 0)):
         bins = [(c.bins, conf) for (c, _, conf), take in zip(judged, chosen, strict=True) if take]
         lines.append((f"confidence, {name}: calibration error", f"{_rows_error(bins):.3f}"))
+        sure = _surest([j for j, take in zip(judged, chosen, strict=True) if take])
+        told = f"{min(sure.values()):.2f} of {len(sure)} sources" if sure else "-"
+        lines.append((f"confidence, {name}: rows at >= .9, least share right", told))
     return lines
 
 
@@ -267,6 +270,15 @@ def _sure_rows(judged: Sequence[Judged], kind: str) -> float:
     chosen = [(c.bins[:, 0], conf) for c, _, conf in judged if c.kind == kind]
     sure = sum(counts[conf >= 0.5].sum() for counts, conf in chosen)
     return float(sure / sum(counts.sum() for counts, _ in chosen))
+
+
+def _surest(judged: Sequence[Judged]) -> dict[str, float]:
+    """Share of right rows at a confidence of .9 or more, of sources with 20 such rows or more."""
+    rows: dict[str, np.ndarray] = {}
+    for case, _, confidence in judged:
+        own = case.bins[confidence >= 0.9].sum(axis=0)
+        rows[case.source] = rows.get(case.source, np.zeros(2)) + own
+    return {s: float(right / count) for s, (count, right) in rows.items() if count >= 20}
 
 
 def middles() -> np.ndarray:

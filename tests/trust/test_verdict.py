@@ -90,13 +90,14 @@ def test_held_out_pairs_decide():
     assert judge(solution(few), SHAPE).level == "coarse"
 
 
-@pytest.mark.parametrize(("n_right", "expected"), [(30, 1.46), (20, 0.98), (10, 0.49), (0, 0.0)])
+@pytest.mark.parametrize(("n_right", "expected"), [(30, 1.41), (20, 0.95), (10, 0.5), (0, 0.05)])
 def test_held_out_pairs_tell_how_many_shares_come_true(n_right, expected):
     pairs = held(np.zeros(n_right), 0.5, True) + held(np.zeros(40 - n_right), 0.5, False)
     found = solution(Evidence({}, held_out=pairs))
     claim = claims(found, judge(found, SHAPE))
     assert claim(np.array([0.4])) == pytest.approx(0.4 * expected, abs=0.02)
-    assert claim(np.array([0.85])) <= 40.5 / 41
+    surest = min(n_right, 20)  # of the larger half of the shares
+    assert claim(np.array([0.85])) <= (surest + 1) / 22
 
 
 def test_shares_whose_temperature_pairs_chose_stay_as_they_are():

@@ -16,8 +16,9 @@ from unpaired.types import Verdict
 
 GOOD = 0.2
 """FOSCTTM below which a match is right for groups of rows."""
-REPEATED = 0.5
-"""Share of evident partners that a fit without their rows must name again: noise has reached .3."""
+REPEATED = 0.6
+"""Share of evident partners that a fit without their rows must name again: noise has reached .42
+(walks, 50 rows), right ones .83 and more."""
 CONFIRMED = 0.25
 """Share of rows whose partner refinement must find without them."""
 NAMED = 0.5
@@ -33,8 +34,8 @@ LEAST_HELD = 4
 """Known pairs that must have been held out for their ranks to count."""
 SPREAD = 0.2
 """Least standard deviation of the ranks of held-out pairs that is believed."""
-WEIGHT = 0.5
-"""Rows that are wrong, counted beside those that were held out (Jeffreys)."""
+WEIGHT, USUAL = 2.0, 0.5
+"""Sum of shares that counts beside those that were held out, and the part of it that comes true."""
 PRIOR = 0.3, 0.2
 """Mean and standard deviation of FOSCTTM before anything is seen."""
 NINETY = 1.645
@@ -149,14 +150,16 @@ def claims(solution: Solution, verdict: Verdict, calibration: Calibration = CALI
     """How confidence of rows becomes a probability, given the verdict on the whole.
 
     Known pairs that were held out tell how many of the shares come true, more or fewer than they
-    claim; they count beside WEIGHT rows of which nothing does.
+    claim. No row claims more than those with the larger shares among them bore out (Laplace).
     """
     evidence = solution.evidence
     measured = [pair for pair in evidence.held_out if np.isfinite(pair.share)]
     if measured:
         claimed = sum(pair.share for pair in measured)
-        factor = sum(pair.right for pair in measured) / (claimed + WEIGHT)
-        most = (len(measured) + WEIGHT) / (len(measured) + 2 * WEIGHT)
+        right = sum(pair.right for pair in measured)
+        factor = (right + WEIGHT * USUAL) / (claimed + WEIGHT)
+        surest = sorted(measured, key=lambda pair: -pair.share)[: (len(measured) + 1) // 2]
+        most = (sum(pair.right for pair in surest) + 1.0) / (len(surest) + 2.0)
         return lambda share: np.minimum(factor * share, most)
     if evidence.held_out:
         return lambda share: share  # their temperature was chosen by held-out pairs
