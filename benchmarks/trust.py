@@ -2,10 +2,10 @@
 
 ``python -m benchmarks.trust collect`` appends one line per run to the file of results (runs that
 are there are not run again); ``fit`` prints the coefficients for ``trust/calibration.py``;
-``judge`` prints how good the verdict is, leaving one source out at a time. With ``--runs hold-out``
-``collect`` runs the sources of ``trust_hold_out.py``, and ``judge`` prints how good the verdict of
-``trust/calibration.py`` is on them; nothing is fitted to these. ``--skip`` leaves out the first of
-them, which were seen when a rule was mended.
+``judge`` prints how good the verdict is, leaving one source out at a time. There are two lists of
+runs: ``--runs hold-out`` takes the sources of ``trust_hold_out.py``, which had no part in the first
+calibrations. ``fit`` and ``judge`` take both; ``judge --runs hold-out`` judges the one list by what
+is fitted to the other.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.trust_fit import as_it_is, case_of, fit, leave_sources_out, report
+from benchmarks.trust_fit import Case, case_of, fit, leave_sources_out, report, transfer
 from benchmarks.trust_runs import Run, draw, hold_out_runs, runs
 from unpaired.evaluation.retrieval import foscttm
 from unpaired.matching import solve
@@ -63,6 +63,7 @@ def measure(run: Run) -> dict[str, object]:
         "repeated": evidence.repeated,
         "agreement": evidence.agreement,
         "gap": evidence.gap,
+        "flips": evidence.flips,
         "confirmed": evidence.confirmed,
         "rank": shape.rank,
         "repeats": shape.repeats,
@@ -110,24 +111,33 @@ def read(file: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(handle))
 
 
+def cases_of(which: str) -> list[Case]:
+    """The collected runs of a list."""
+    return [case_of(row) for row in read(FILES[which])]
+
+
 def main() -> None:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("task", choices=["collect", "fit", "judge"])
-    parser.add_argument("--runs", choices=list(FILES), default="calibration")
+    parser.add_argument("--runs", choices=list(FILES), default=None)
     parser.add_argument("--minutes", type=float, default=60.0)
-    parser.add_argument("--skip", type=int, default=0, metavar="N")
     parser.add_argument("--part", type=int, nargs=2, default=(0, 1), metavar=("I", "K"))
     options = parser.parse_args()
     if options.task == "collect":
-        collect(options.runs, options.minutes, tuple(options.part))
+        collect(options.runs or "calibration", options.minutes, tuple(options.part))
         return
-    cases = [case_of(row) for row in read(FILES[options.runs])[options.skip :]]
+    cases = {which: cases_of(which) for which in FILES}
+    every = [case for own in cases.values() for case in own]
     if options.task == "fit":
-        made = f"{date.today()}, python -m benchmarks.trust fit, {len(cases)} runs"
-        print(fit(cases, made))
+        made = f"{date.today()}, python -m benchmarks.trust fit, {len(every)} runs"
+        print(fit(every, made))
         return
-    judged = leave_sources_out(cases) if options.runs == "calibration" else as_it_is(cases)
+    if options.runs is None:
+        judged = leave_sources_out(every)
+    else:
+        others = [case for which in FILES if which != options.runs for case in cases[which]]
+        judged = transfer(others, cases[options.runs])
     for name, figure in report(judged):
         print(f"| {name} | {figure} |")
 

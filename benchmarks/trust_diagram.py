@@ -1,8 +1,8 @@
 """The reliability diagram: what the verdict claimed against what was so.
 
 ``python -m benchmarks.trust_diagram`` draws ``docs/images/trust.png`` from the collected runs. On
-the left a point is a group of runs, on the right a group of rows, of like claims. Runs of the
-calibration are judged leaving their source out, those held out by the verdict as it is.
+the left a point is a group of runs, on the right a group of rows, of like claims. Filled: every run
+judged leaving its source out; open: runs of each list judged by what is fitted to the other.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from benchmarks.problems import ROOT
-from benchmarks.trust import FILES, read
-from benchmarks.trust_fit import Judged, as_it_is, case_of, leave_sources_out
+from benchmarks.trust import FILES, cases_of
+from benchmarks.trust_fit import Judged, leave_sources_out, transfer
 
 EDGES = np.array([0.0, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9, 1.0])
 """Of the claims that stand together; most are small."""
@@ -54,12 +54,10 @@ def draw(path: Path) -> None:
     """Write the diagram."""
     figure = Figure(figsize=(9, 4.4), layout="constrained")
     axes = figure.subplots(1, 2)
+    first, second = (cases_of(which) for which in FILES)
     judged = {
-        which: (leave_sources_out if which == "calibration" else as_it_is)(
-            [case_of(row) for row in read(file)]
-        )
-        for which, file in FILES.items()
-        if file.exists()
+        "source left out": leave_sources_out(first + second),
+        "by the other list": transfer(first, second) + transfer(second, first),
     }
     for axis, measure, title in zip(
         axes,
@@ -75,10 +73,10 @@ def draw(path: Path) -> None:
                 told = "10 or 50 known pairs" if pairs else "no pairs"
                 axis.plot(
                     *points[:, :2].T,
-                    "o-" if which == "calibration" else "s--",
+                    "o-" if which == "source left out" else "s--",
                     color=color,
-                    markerfacecolor=color if which == "calibration" else "white",
-                    label=f"{told}, {'source left out' if which == 'calibration' else which}",
+                    markerfacecolor=color if which == "source left out" else "white",
+                    label=f"{told}, {which}",
                 )
         axis.set(xlabel="claimed", ylabel="was so", title=title, xlim=(0, 1), ylim=(0, 1))
     axes[0].legend(fontsize=8)

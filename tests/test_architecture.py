@@ -49,7 +49,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "spaces",
         "alignment",
     },
-    "trust": {"types", "math", "problem", "spaces"},
+    "trust": {"types", "math", "problem", "plans", "spaces"},
     "aligned": {
         "errors",
         "types",

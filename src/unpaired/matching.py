@@ -29,6 +29,7 @@ from unpaired.problem.weights import repeated as repeated_rows
 from unpaired.spaces.readout import cut_below, read_match
 from unpaired.spaces.solution import Solution
 from unpaired.trust.evidence import replicate, shape_of
+from unpaired.trust.flips import gap_above_flips
 from unpaired.trust.verdict import claims, judge, repeats_itself
 from unpaired.types import FloatArray, IntArray, Match
 
@@ -190,6 +191,9 @@ def _solve(problem: Problem, rng: np.random.Generator) -> Solution:
     if found is not None:
         return found
     solution = solve_softly(problem, rng)
+    if not solution.evidence.held_out:
+        flips = gap_above_flips(problem, solution, rng)
+        solution = replace(solution, evidence=replace(solution.evidence, flips=flips))
     reached = solution.evidence.reached
     reached |= {f"evident partners, {name}": value for name, value in tried.items()}
     return solution

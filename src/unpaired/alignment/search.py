@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -67,6 +68,8 @@ class GrowthConfig:
     least: int = 8
     """Known pairs from which on they are a start."""
     temperatures: tuple[float, ...] = tuple(float(t) for t in np.geomspace(0.8, 0.13, 14))
+    held_out: tuple[float, ...] = tuple(float(t) for t in np.geomspace(0.8, 0.13, 3))
+    """Temperatures where known pairs are held out: their ranks are the same after fewer."""
     ridge: float = 10.0
     """For one pair, in units of the total variance."""
     weight: float = 0.2
@@ -90,10 +93,14 @@ class Clues:
     side: Tensor | None
     """(n_x, n_y) standardised side information."""
 
+    @cached_property
+    def plain(self) -> Tensor:
+        """What profiles say of all pairs, (n_x, n_y), standardised."""
+        return profile_scores(self.profiles).to(self.views[0].x.device)
+
     def scores(self) -> Tensor:
         """What profiles and side information say of all pairs, (n_x, n_y), standardised."""
-        device = self.views[0].x.device
-        return with_side_information(profile_scores(self.profiles).to(device), self.side)
+        return with_side_information(self.plain, self.side)
 
 
 def align_softly(
@@ -170,14 +177,19 @@ class _Search:
     """A given start, where it reached the largest dependence."""
     smooth_by: tuple[int, ...]
 
-    def maps(self, pairs: Pairs) -> tuple[CanonicalCritic, list[Part], list[dict[str, float]]]:
-        """The parts that known pairs, profiles or a start lead to, and one dict per step."""
+    def maps(
+        self, pairs: Pairs, temperatures: Sequence[float] = GROWTH.temperatures
+    ) -> tuple[CanonicalCritic, list[Part], list[dict[str, float]]]:
+        """The parts that known pairs, profiles or a start lead to, and one dict per step.
+
+        Eight known pairs or more grow at the ``temperatures``.
+        """
         last = Step(SEARCH.temperature, power=SEARCH.power)
         critic = CanonicalCritic(self.read, pairs)
         rounds: list[Round] = []
         if len(pairs.known) >= GROWTH.least and self.start is None:
             critic = CanonicalCritic(self.read, pairs, Trust())
-            rounds = _grow(critic, self.clues)
+            rounds = _grow(critic, self.clues, temperatures)
             last = rounds[-1].step
         elif len(pairs.known) or self.start is not None:
             rounds = _refine(critic, self.views, self.clues, self.start)
@@ -205,7 +217,7 @@ class _Search:
         n_folds = MORE_FOLDS if len(known) < FEW_PAIRS else N_FOLDS
         for fold in np.array_split(rng.permutation(len(known)), n_folds):
             some = make_pairs(np.delete(known, fold, axis=0), len(x), len(y), x.device)
-            _, parts, _ = self.maps(some)
+            _, parts, _ = self.maps(some, GROWTH.held_out)
             space = self.space(parts)
             rows, columns = known[fold].T
             others = np.union1d(some.free_y.cpu().numpy(), columns)
@@ -252,7 +264,7 @@ def _refine(
     return list(alternate(critic, schedule, begin, held=held))
 
 
-def _grow(critic: CanonicalCritic, clues: Clues) -> list[Round]:
+def _grow(critic: CanonicalCritic, clues: Clues, temperatures: Sequence[float]) -> list[Round]:
     """Rounds of regularised CCA that grow from the known pairs while they cool down."""
     pairs, views = critic.pairs, critic.views
     scarce = max(1.0, GROWTH.plenty / len(pairs.known))
@@ -260,11 +272,10 @@ def _grow(critic: CanonicalCritic, clues: Clues) -> list[Round]:
     every = make_pairs(None, len(views[0].x), len(views[0].y), pairs.known.device)
     left, right = place_free(CanonicalCritic(views, every), parts)
     near = standardise(left @ right.T)
-    plain = Clues(clues.views, clues.profiles, None).scores()
-    held = standardise(plain + HANDFUL.closeness / scarce * near)
+    held = standardise(clues.plain + HANDFUL.closeness / scarce * near)
     held = with_side_information(held, clues.side)[pairs.free_x][:, pairs.free_y]
     weight = GROWTH.weight * scarce
-    schedule = [Step(t, GROWTH.ridge, held=weight) for t in GROWTH.temperatures]
+    schedule = [Step(t, GROWTH.ridge, held=weight) for t in temperatures]
     return list(alternate(critic, schedule, held=held, width=GROWTH.width))
 
 

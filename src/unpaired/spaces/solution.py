@@ -35,8 +35,11 @@ class Evidence:
     """How much closer both sides end in refinement than from starts with random signs, in standard
     deviations of those; NaN: not refined."""
     repeated: float = float("nan")
-    """How often two fits on disjoint halves of the rows name the same partner, beyond chance
+    """How often a fit on half of the rows names the partners of others again, beyond chance
     (Cohen's kappa); NaN: not asked, as where partners are not evident."""
+    flips: float = float("nan")
+    """Dependence above that of the same alignment with directions turned round, as a share of what
+    was possible; NaN: not measured, as where partners are evident or known pairs tell."""
     held_out: tuple[HeldPair, ...] = ()
     """Known pairs that were held out in turn."""
 

@@ -38,18 +38,18 @@ class Calibration:
 
 
 CALIBRATION = Calibration(
-    made="2026-11-18, python -m benchmarks.trust fit, 495 runs",
+    made="2026-11-18, python -m benchmarks.trust fit, 1030 runs",
     alone=Regime(
-        intercept=-6.1518,
-        weights={"agreement": 0.8865, "gap": 1.3175, "agreement and gap": 1.3169, "rows": 0.0000},
-        knots=(-5.2012, -3.8690, -3.1905, -2.7482, -1.5839, 1.8023),
-        rank=(0.5078, 0.4758, 0.4370, 0.4182, 0.3098, 0.0538),
-        low=(0.2828, 0.2584, 0.2446, 0.1665, 0.1076, 0.0055),
-        high=(0.5429, 0.5429, 0.5364, 0.5364, 0.5364, 0.5364),
-        row=0.5159,
+        intercept=-14.3608,
+        weights={"agreement": 8.8312, "gap": 4.4659, "flips": 3.4988, "directions": 1.0129},
+        knots=(-6.1891, -3.8697, -2.6652, -1.5813, -0.5829, 2.1422),
+        rank=(0.4956, 0.4667, 0.4244, 0.3666, 0.2150, 0.0548),
+        low=(0.2218, 0.1854, 0.1735, 0.0458, 0.0390, 0.0166),
+        high=(0.5970, 0.5914, 0.5880, 0.5457, 0.5218, 0.5218),
+        row=0.8971,
     ),
-    repeated=(16, 16),
-    repeated_rank=(0.0001, 0.0000, 0.0500),
+    repeated=(39, 39),
+    repeated_rank=(0.0049, 0.0000, 0.0500),
 )
 
 NAMES = Regime(

@@ -1,7 +1,7 @@
 """What speaks for a solution without a single label; each measure a small function.
 
-Where partners seem evident, two maps fitted from scratch on disjoint halves of the rows of x name
-the same single partners only where there are partners to be found. Wrong but coarse alignments
+Where partners seem evident, a map fitted from scratch on half of the rows of x names the partners
+of the other half again only where there are partners to be found. Wrong but coarse alignments
 repeat their bias in ranks, so ranks prove little; single partners are not repeated by bias.
 """
 
@@ -20,14 +20,14 @@ from unpaired.spaces.solution import Solution
 from unpaired.spaces.space import Space
 from unpaired.types import FloatArray, IntArray
 
-MOST_HALF = 1000
-"""Rows of x in each half, at most."""
-MOST_OTHER = 4000
-"""Rows of y that both halves are fitted against, at most."""
-N_JUDGED = 500
-"""Rows of x whose partners are compared, at most."""
+MOST_HALF = 500
+"""Rows of x in each half, at most: one is fitted, the partners of the other are compared."""
+MOST_OTHER = 2000
+"""Rows of y that the half is fitted against, at most."""
 LEAST_HALF = 8
 """Rows without which a half cannot be fitted."""
+MOST_COUNTED = 1000
+"""Rows of a side of which directions are counted, at most."""
 
 Fit = Callable[[Problem, np.random.Generator], Solution]
 
@@ -45,22 +45,24 @@ class Shape:
 
 
 def replicate(problem: Problem, solution: Solution, fit: Fit, rng: np.random.Generator) -> float:
-    """How often two fits on halves of the rows of x name the same partner, beyond chance.
+    """How often a fit on half of the rows of x names the solution's partners of other rows again.
 
-    Where y has many rows, those that the solution names for the halves are among the ones taken:
-    that tells the fits which rows of y take part, not which belongs to which.
+    Beyond chance, as Cohen's kappa. Where y has many rows, those that the solution names for the
+    halves are among the ones taken: that tells the fit which rows of y take part, not which belongs
+    to which.
     """
-    problem = replace(problem, start=None)  # both fits would repeat what they were given
+    problem = replace(problem, start=None)  # the fit would repeat what it was given
     order = rng.permutation(len(problem.x))
     half = min(MOST_HALF, len(order) // 2)
     if half < LEAST_HALF or len(problem.y) < LEAST_HALF:
         return float("nan")
-    halves = np.sort(order[:half]), np.sort(order[half : 2 * half])
-    rows_y = _others(problem, solution, np.concatenate(halves), rng)
-    spaces = [fit(problem.restrict(rows, rows_y), rng).space for rows in halves]
-    judged = np.sort(rng.permutation(order[: 2 * half])[:N_JUDGED])
+    fitted, judged = np.sort(order[:half]), np.sort(order[half : 2 * half])
+    rows_y = _others(problem, solution, np.concatenate([fitted, judged]), rng)
+    again = fit(problem.restrict(fitted, rows_y), rng).space
     group = copies_of(problem.y[rows_y])[0]
-    first, second = (score_rows(space, problem.x[judged], problem.y[rows_y]) for space in spaces)
+    first, second = (
+        score_rows(space, problem.x[judged], problem.y[rows_y]) for space in (solution.space, again)
+    )
     return repeated_partners(first, second, group)
 
 
@@ -88,7 +90,7 @@ def effective_rank(rows: FloatArray) -> float:
     s the root of v, of half-whitened rows, as they are matched. By the first alone brightness would
     leave patches of photos a single direction; by the second alone noise would count as much.
     """
-    centred = np.asarray(rows, dtype=np.float64)[:MOST_HALF]
+    centred = np.asarray(rows, dtype=np.float64)[:MOST_COUNTED]
     centred = centred - centred.mean(axis=0)
     gram = centred @ centred.T if len(centred) < centred.shape[1] else centred.T @ centred
     variances = np.maximum(np.linalg.eigvalsh(gram), 0.0)
@@ -117,7 +119,7 @@ def _placed(space: Space, *sides: FloatArray) -> list[FloatArray]:
 def _others(
     problem: Problem, solution: Solution, rows_x: IntArray, rng: np.random.Generator
 ) -> IntArray:
-    """The rows of y that both halves are fitted against, sorted."""
+    """The rows of y that the half is fitted against, sorted."""
     n_y = len(problem.y)
     if n_y <= MOST_OTHER:
         return np.arange(n_y)

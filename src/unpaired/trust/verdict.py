@@ -16,31 +16,34 @@ from unpaired.types import Verdict
 
 GOOD = 0.2
 """FOSCTTM below which a match is right for groups of rows."""
-REPEATED = 0.25
-"""Share of single partners that two fits on halves must have in common to be relied on."""
+REPEATED = 0.6
+"""Share of evident partners that a fit without their rows must name again: noise has reached .42
+(walks, 50 rows), right ones .83 and more."""
+CONFIRMED = 0.25
+"""Share of rows whose partner refinement must find without them."""
 NAMED = 0.5
 """Or share of held-out known partners that must have been named,"""
 ENOUGH = 8
 """if there were so many."""
 COARSE = 0.5
 """Probability from which on a match is called coarse."""
+MOST_ALONE = 0.7
+"""Probability that agreement, gaps and directions can lend, at most: of runs that were given more,
+half were right; noise in uneven clusters was given .92."""
 LEAST_HELD = 4
 """Known pairs that must have been held out for their ranks to count."""
 SPREAD = 0.2
 """Least standard deviation of the ranks of held-out pairs that is believed."""
-WEIGHT = 0.5
-"""Rows that are wrong, counted beside those that were held out (Jeffreys)."""
+WEIGHT, USUAL = 2.0, 0.5
+"""Sum of shares that counts beside those that were held out, and the part of it that comes true."""
 PRIOR = 0.3, 0.2
 """Mean and standard deviation of FOSCTTM before anything is seen."""
-LEAST_ROWS, MOST_ROWS = 50, 500
-"""More rows than these, on the smaller side, count no further: the calibration saw no more."""
 NINETY = 1.645
 """Standard deviations on each side of an interval that holds nine of ten."""
-STRANGERS = 6.0
-"""Standard deviations beyond strangers from which on a refined map is relied on. Their spread is
-estimated from five: noise has reached 6.7, a map that was right for groups only 7.1."""
 NO_SURPRISE = 3.0
 """Standard deviations below which nothing speaks for a refined map; noise has reached more."""
+NO_FLIPS = 0.02
+"""Gap above flipped starts below which they do as well; half of unrelated data stays below."""
 LEAST_RANK = 3.0
 """In fewer directions the nearest rows of two unrelated samples are named again and again."""
 FEW_ROWS = 100
@@ -60,6 +63,7 @@ def judge(solution: Solution, shape: Shape, calibration: Calibration = CALIBRATI
     else:
         score = log_odds(evidence, shape, calibration.alone)
         probability, (expected, low, high) = by_score(score, calibration.alone)
+        probability = min(probability, MOST_ALONE)
     return put_in_words(probability, (expected, low, high), relied, reasons_for(solution, shape))
 
 
@@ -93,38 +97,34 @@ def put_in_words(
 def repeats_itself(solution: Solution) -> bool:
     """Whether single partners, or the map as a whole, are found again by blind fits.
 
-    Fits on halves of the rows tell where partners are evident; on the soft path they would repeat a
-    wrong answer in few directions, and refinement has to end closer than strangers do and to find
-    partners again without the rows themselves (noise did the first, at 8.9). Held-out
-    known pairs tell by how many of them were named.
+    A fit on half of the rows tells where partners are evident; on the soft path it would repeat a
+    wrong answer in few directions, and refinement, which is kept only where it ends closer than
+    strangers do, has to find partners again without the rows themselves (noise did the first).
+    Held-out known pairs tell by how many of them were named.
     """
     evidence = solution.evidence
     if evidence.held_out:
         return len(evidence.held_out) >= ENOUGH and _named(evidence) >= NAMED
     if solution.evident:
         return evidence.repeated >= REPEATED
-    beyond = solution.kind == "refined" and evidence.surprise >= STRANGERS
-    return beyond and evidence.confirmed >= REPEATED
+    return solution.kind == "refined" and evidence.confirmed >= CONFIRMED
 
 
 def features(evidence: Evidence, shape: Shape) -> dict[str, float]:
     """What enters the log odds, each the larger the better; what was not measured is 0.
 
-    In few directions unrelated data agree as well, so all count by the log of their number.
+    In few directions unrelated data agree as well, so the log of their number counts too.
     """
-    room = np.log(max(shape.rank, 1.0))
-    agreement, gap = _measured(evidence.agreement), max(_measured(evidence.gap), 0.0)
-    values = {
-        "agreement": room * agreement,
-        "gap": room * gap,
-        "agreement and gap": room * agreement * gap,
-        "rows": np.log(np.clip(shape.n / LEAST_ROWS, 1.0, MOST_ROWS / LEAST_ROWS)),
+    return {
+        "agreement": _measured(evidence.agreement),
+        "gap": _measured(evidence.gap),
+        "flips": _measured(evidence.flips) ** 0.5,
+        "directions": float(np.log(max(shape.rank, 1.0))),
     }
-    return {name: float(value) for name, value in values.items()}
 
 
 def _measured(value: float) -> float:
-    return 0.0 if np.isnan(value) else value
+    return 0.0 if np.isnan(value) else max(value, 0.0)
 
 
 def log_odds(evidence: Evidence, shape: Shape, regime: Regime) -> float:
@@ -150,14 +150,16 @@ def claims(solution: Solution, verdict: Verdict, calibration: Calibration = CALI
     """How confidence of rows becomes a probability, given the verdict on the whole.
 
     Known pairs that were held out tell how many of the shares come true, more or fewer than they
-    claim; they count beside WEIGHT rows of which nothing does.
+    claim. No row claims more than those with the larger shares among them bore out (Laplace).
     """
     evidence = solution.evidence
     measured = [pair for pair in evidence.held_out if np.isfinite(pair.share)]
     if measured:
         claimed = sum(pair.share for pair in measured)
-        factor = sum(pair.right for pair in measured) / (claimed + WEIGHT)
-        most = (len(measured) + WEIGHT) / (len(measured) + 2 * WEIGHT)
+        right = sum(pair.right for pair in measured)
+        factor = (right + WEIGHT * USUAL) / (claimed + WEIGHT)
+        surest = sorted(measured, key=lambda pair: -pair.share)[: (len(measured) + 1) // 2]
+        most = (sum(pair.right for pair in surest) + 1.0) / (len(surest) + 2.0)
         return lambda share: np.minimum(factor * share, most)
     if evidence.held_out:
         return lambda share: share  # their temperature was chosen by held-out pairs
@@ -186,7 +188,7 @@ def reasons_for(solution: Solution, shape: Shape) -> tuple[str, ...]:
         found.append(f"{evidence.confirmed:.0%} of the rows find their partner without themselves")
     elif solution.evident and evidence.repeated >= REPEATED:
         found.append(
-            f"two fits on halves of the rows agree on {evidence.repeated:.0%} of the partners"
+            f"a fit on half of the rows names {evidence.repeated:.0%} of the others' partners again"
         )
     elif evidence.surprise < NO_SURPRISE:
         found.append("both sides end no closer to each other than strangers do")
@@ -194,6 +196,8 @@ def reasons_for(solution: Solution, shape: Shape) -> tuple[str, ...]:
         found.append("starts disagree")
     if evidence.gap < 0.1:
         found.append("hardly better than unrelated data of the same shape")
+    if evidence.flips < NO_FLIPS:
+        found.append("hardly better than with directions turned round")
     if shape.n < FEW_ROWS:
         found.append(f"few rows ({shape.n})")
     if shape.repeats > MANY_REPEATS:

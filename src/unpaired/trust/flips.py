@@ -1,0 +1,108 @@
+"""A null that is fair to the data: the same alignment with directions turned round.
+
+Random maps are easy to beat where few directions hold the variance: any map that takes the first to
+the first does. A map whose directions have random signs keeps all that both sides are by themselves
+(spectra, tails, clusters); refined alike, it reaches what unrelated data of this shape would.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from unpaired.math.principal import principal
+from unpaired.plans.plan import dense_plan
+from unpaired.problem.problem import Problem
+from unpaired.spaces.solution import Solution
+
+N_FLIPS = 24
+"""Starts with random signs; in every other one the first direction is turned round for sure."""
+LEVEL = 0.9
+"""Share of them that stay below what the answer is compared with."""
+N_ROUNDS = 3
+"""Of plan and rotation in turn, from each start."""
+TEMPERATURE = 0.25
+"""Of the plans, in standard deviations of the scores."""
+MOST_ROWS = 500
+"""Rows a side, at most: what is compared is coarse."""
+MOST_DIRECTIONS = 64
+KEPT = 0.999
+"""Share of the variance that the directions hold."""
+CAME_BACK = 0.7
+"""Correlation of scores from which on a flipped start has returned to the answer."""
+LEAST_ENDS = 3
+"""Flipped starts that must have stayed away."""
+
+
+def gap_above_flips(problem: Problem, solution: Solution, rng: np.random.Generator) -> float:
+    """How far the dependence of a solution lies above what flipped starts reach, 0 to 1.
+
+    As a share of what is possible beyond what nine of ten of them reach; 0 where they reach as
+    much, or where nearly all of them return to the solution.
+    """
+    rows = [np.sort(rng.permutation(len(s))[:MOST_ROWS]) for s in (problem.x, problem.y)]
+    x, y = (
+        torch.as_tensor(side[own], dtype=torch.float32)
+        for side, own in zip((problem.x, problem.y), rows, strict=True)
+    )
+    return gap_of_scores(solution.space.scores(x, y), half_whitened(x), half_whitened(y), rng)
+
+
+def gap_of_scores(scores: Tensor, x: Tensor, y: Tensor, rng: np.random.Generator) -> float:
+    """The same by scores (n_x, n_y) of rows in coordinates x (n_x, p) and y (n_y, q)."""
+    reached, rotation = _climb(x, y, _rotation(x, y, scores))
+    answer = x @ rotation @ y.T
+    left, _, right = torch.linalg.svd(_matched(x, y, answer), full_matrices=False)
+    ends = []
+    for number in range(N_FLIPS):
+        signs = torch.as_tensor(1 - 2 * rng.integers(2, size=left.shape[1])).to(left)
+        signs = signs * -signs[0] if number % 2 else signs
+        other, end = _climb(x, y, (left * signs) @ right)
+        if _correlation(x @ end @ y.T, answer) < CAME_BACK:
+            ends.append(other)
+    if len(ends) < LEAST_ENDS:
+        return 0.0
+    usual = float(np.quantile(ends, LEVEL))
+    return max(0.0, (reached - usual) / max(1.0 - usual, 1e-6))
+
+
+def half_whitened(rows: Tensor) -> Tensor:
+    """Principal scores (n, r), each spread by the root of what it was, rows of unit length."""
+    found = principal(rows, MOST_DIRECTIONS)
+    inside = torch.cumsum(found.variances, 0) < KEPT * found.total
+    kept = min(int(inside.sum()) + 1, len(found.variances))
+    variances = found.variances[:kept].clamp_min(1e-30)
+    placed = (rows - found.mean) @ found.axes[:, :kept] / variances**0.25
+    return placed / placed.square().sum(1).mean().clamp_min(1e-30).sqrt()
+
+
+def _climb(x: Tensor, y: Tensor, rotation: Tensor) -> tuple[float, Tensor]:
+    """The dependence (linear CKA under a soft plan) that rounds from a rotation end at."""
+    own = ((x.T @ x / len(x)).norm() * (y.T @ y / len(y)).norm()).clamp_min(1e-30)
+    reached = 0.0
+    for _ in range(N_ROUNDS):
+        matched = _matched(x, y, x @ rotation @ y.T)
+        reached = float(matched.square().sum() / own)
+        rotation = _nearest(matched)
+    return min(reached, 1.0), rotation
+
+
+def _rotation(x: Tensor, y: Tensor, scores: Tensor) -> Tensor:
+    return _nearest(_matched(x, y, scores))
+
+
+def _matched(x: Tensor, y: Tensor, scores: Tensor) -> Tensor:
+    """Products (p, q) of coordinates of rows with those of their expected partners."""
+    return x.T @ dense_plan(scores, TEMPERATURE).apply(y) / len(x)
+
+
+def _nearest(products: Tensor) -> Tensor:
+    """The orthogonal map nearest to a matrix."""
+    left, _, right = torch.linalg.svd(products, full_matrices=False)
+    return left @ right
+
+
+def _correlation(first: Tensor, second: Tensor) -> float:
+    a, b = first - first.mean(), second - second.mean()
+    return float((a * b).sum() / (a.norm() * b.norm()).clamp_min(1e-30))
