@@ -9,7 +9,6 @@ from unpaired.trust.calibration import NAMES, Regime
 from unpaired.trust.verdict import (
     ENOUGH,
     LEAST_HELD,
-    WEIGHT,
     by_held_out,
     by_score,
     put_in_words,
@@ -20,6 +19,8 @@ NAMED = 0.75
 """Share of held-out labels that must have been named for single rows to be relied on."""
 LEAST_CLASSES = 5
 """With fewer names chance alone orders them rightly too often for a geometry to vouch for it."""
+WEIGHT = 0.5
+"""Rows that are named wrong, counted beside those whose labels were held out (Jeffreys)."""
 LEAST_ROWS = 20
 """Rows for each class without which groups cannot be told."""
 
