@@ -58,7 +58,7 @@ def right_groups(found, x, y, group_x, group_y):
 def test_groups_are_found_without_a_single_pair(seed):
     shares = []
     for trial in range(3):
-        x, y, *group = groups(np.random.default_rng([seed, trial]))
+        x, y, *group = groups(np.random.default_rng([seed, trial]), n_groups=6, d=8)
         found = align_softly(x, y, np.random.default_rng(0))
         shares.append(right_groups(found, x, y, *group))
         assert 0.0 <= found.evidence.agreement <= 1.0
@@ -66,7 +66,7 @@ def test_groups_are_found_without_a_single_pair(seed):
         assert set(found.evidence.reached) == {
             f"{view}, {start} profile" for view in VIEWS for start in (OWN, JOINT)
         }
-    assert np.median(shares) > 0.7  # chance is 1/4
+    assert np.median(shares) > 0.6  # chance is 1/6; two groups in each other's place leave 2/3
 
 
 @pytest.mark.parametrize(("count", "n_rounds"), [(0, 1), (4, 4), (7, 4), (8, 14), (20, 14)])
