@@ -39,8 +39,9 @@ class RefinementConfig:
 
     search_rank: int = 64
     """Principal components that the runs see, at most;"""
-    rows_per_component: int = 16
-    """one for so many rows: fewer are easier to find, and fewer rows tell fewer apart."""
+    per_root: float = 1.5
+    """so many times the root of the number of rows: fewer are easier to find, and fewer rows tell
+    fewer apart."""
     read_rank: int = 512
     """Principal components that are read in the end,"""
     n_wide_rounds: int = 5
@@ -120,7 +121,7 @@ def refine(
     ``placed`` are the free rows of both sides such that products are the scores to begin with.
     """
     n_rows = min(len(pairs.free_x), len(pairs.free_y))
-    rank = min(REFINEMENT.search_rank, max(2, n_rows // REFINEMENT.rows_per_component))
+    rank = min(REFINEMENT.search_rank, max(2, round(REFINEMENT.per_root * n_rows**0.5)))
     wide = directions(x, y, REFINEMENT.read_rank, rng)
     view = leading(wide, rank)
     critic = _critic(view, pairs)
