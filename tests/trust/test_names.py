@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -77,6 +79,18 @@ def test_labels_that_were_held_out_decide(evidence, level):
     verdict = judge_names(evidence, 50, 3, REGIME)
     assert verdict.level == level
     assert "labels, held out" in verdict.reasons[0]
+
+
+def test_labels_of_some_classes_do_not_vouch_for_the_others():
+    whole, part = held(20, 0), replace(held(20, 0), covered=0.4)
+    assert judge_names(whole, 500, 10, REGIME).level == "reliable"
+    verdict = judge_names(part, 500, 10, REGIME)
+    assert verdict.level == "unreliable"
+    assert "60% of the rows are named as classes without any label" in verdict.reasons
+    assert verdict.expected_rank > 0.3
+    assert name_certainty(part, verdict, 10, REGIME) == pytest.approx(
+        0.4 * name_certainty(whole, verdict, 10, REGIME) + 0.06
+    )
 
 
 def test_certainty_follows_labels_then_the_verdict_then_chance():

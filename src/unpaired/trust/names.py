@@ -16,7 +16,8 @@ from unpaired.trust.verdict import (
 from unpaired.types import Verdict
 
 NAMED = 0.75
-"""Share of held-out labels that must have been named for single rows to be relied on."""
+"""Share of rows that must have a name which held-out labels bear out, for single rows to be relied
+on."""
 LEAST_CLASSES = 5
 """With fewer names chance alone orders them rightly too often for a geometry to vouch for it."""
 WEIGHT = 0.5
@@ -43,7 +44,7 @@ def judge_names(evidence: Evidence, n_rows: int, n_classes: int, regime: Regime 
     if len(evidence.held_out) >= LEAST_HELD:
         probability, rank = by_held_out(evidence)
         right = float(np.mean([pair.right for pair in evidence.held_out]))
-        relied = len(evidence.held_out) >= ENOUGH and right >= NAMED
+        relied = len(evidence.held_out) >= ENOUGH and right * evidence.covered >= NAMED
     else:
         score = regime.intercept
         if n_classes >= LEAST_CLASSES and n_rows >= LEAST_ROWS * n_classes:
@@ -59,13 +60,14 @@ def name_certainty(
 ) -> float:
     """How many of the rows that are sure of their group have the right name, as far as is known.
 
-    Labels that were held out tell; without them the verdict does, and a name that is drawn at
-    random is right one time in ``n_classes``.
+    Labels that were held out tell, of the rows named as their classes; without them the verdict
+    does, and a name that is drawn at random is right one time in ``n_classes``.
     """
     if len(evidence.held_out) >= LEAST_HELD:
         claimed = sum(pair.share for pair in evidence.held_out)
         named = sum(pair.right for pair in evidence.held_out)
-        return float(min(named / (claimed + WEIGHT), 1.0))
+        told = min(named / (claimed + WEIGHT), 1.0)
+        return float(evidence.covered * told + (1.0 - evidence.covered) / n_classes)
     return max(1.0 / n_classes, verdict.probability * regime.row)
 
 
@@ -73,7 +75,9 @@ def reasons_for_names(evidence: Evidence, n_rows: int, n_classes: int) -> tuple[
     """Sentences on what speaks for and against the names."""
     if len(evidence.held_out) >= LEAST_HELD:
         right = float(np.mean([pair.right for pair in evidence.held_out]))
-        return (f"{len(evidence.held_out)} labels, held out, were named right in {right:.0%}",)
+        told = f"{len(evidence.held_out)} labels, held out, were named right in {right:.0%}"
+        missing = f"{1.0 - evidence.covered:.0%} of the rows are named as classes without any label"
+        return (told, missing) if evidence.covered < 0.95 else (told,)
     found = []
     if evidence.agreement < 0.6:
         found.append("kernels and descriptions of the classes disagree")

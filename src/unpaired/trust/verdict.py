@@ -38,6 +38,8 @@ WEIGHT, USUAL = 2.0, 0.5
 """Sum of shares that counts beside those that were held out, and the part of it that comes true."""
 PRIOR = 0.3, 0.2
 """Mean and standard deviation of FOSCTTM before anything is seen."""
+CHANCE = 0.5
+"""FOSCTTM of rows of which nothing is known."""
 NINETY = 1.645
 """Standard deviations on each side of an interval that holds nine of ten."""
 NO_SURPRISE = 3.0
@@ -70,6 +72,7 @@ def judge(solution: Solution, shape: Shape, calibration: Calibration = CALIBRATI
 def by_held_out(evidence: Evidence) -> tuple[float, tuple[float, float, float]]:
     """The probability of a good match, and its rank with an interval, by pairs held out."""
     expected, deviation = with_held_out([pair.rank for pair in evidence.held_out])
+    expected = evidence.covered * expected + (1.0 - evidence.covered) * CHANCE
     probability = float(norm.cdf((GOOD - expected) / deviation))
     return probability, (expected, expected - NINETY * deviation, expected + NINETY * deviation)
 
