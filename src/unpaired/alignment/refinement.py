@@ -7,10 +7,10 @@ begins near; which answer is right shows in how close both sides come to each ot
 compete: the first begin at the alignment given, with random signs of some principal components, the
 others at a mixture of two of the closest ends (a genetic algorithm).
 
-Whether there was something to climb is told without labels: the same rounds begin once more where
-the answer ends, but with random signs of all principal components. That start has the same spectra
-and is as good for strangers, who end as close to each other as before; only what belongs together
-ends farther apart.
+Whether there was something to climb is told without labels: runs, and then a second search, begin
+where the answer ends, but with random signs of all principal components. That start has the same
+spectra and is as good for strangers, who end as close to each other as before; what belongs
+together ends farther apart, or comes back to the same answer.
 """
 
 from __future__ import annotations
@@ -82,8 +82,10 @@ class RefinementConfig:
     least_spread: float = 0.07
     """Standard deviation of closeness that is believed at least, for one row; closeness is a mean
     over rows, and this falls with the root of their number."""
-    surprise: float = 6.0
-    """Standard deviations above the flipped starts from which on the answer is accepted."""
+    surprise: float = 4.0
+    """Standard deviations above runs from flipped starts from which on a second search is made,"""
+    margin: float = 2.5
+    """and above its end, from which on the answer is accepted, if that is another answer."""
 
 
 REFINEMENT = RefinementConfig()
@@ -100,11 +102,8 @@ class Refined:
     surprise: float
     """How much closer the rows end than from starts with random signs, in the standard deviations
     of those."""
-
-    @property
-    def accepted(self) -> bool:
-        """Whether both sides end closer to each other than strangers could."""
-        return self.surprise >= REFINEMENT.surprise
+    accepted: bool
+    """Whether both sides end closer to each other than strangers could."""
 
 
 def directions(x: Tensor, y: Tensor, rank: int, rng: np.random.Generator) -> View:
@@ -127,8 +126,9 @@ def refine(
     critic = _critic(view, pairs)
     rotation = _rotation(critic(plan_of(*placed, REFINEMENT.start), Step(1.0, power=0.0))[0])
     rotation = search(view, pairs, rotation, rng)
-    found = Refined(view, _parts(rotation), 0.0, surprise(view, pairs, rotation, rng))
-    if not found.accepted:
+    surprise, accepted = judge(view, pairs, rotation, rng)
+    found = Refined(view, _parts(rotation), 0.0, surprise, accepted)
+    if not accepted:
         return found
     parts = widen(wide, pairs, rotation, rng)
     confirmed = confirmed_share(CanonicalCritic([wide], pairs), parts, rng)
@@ -183,11 +183,15 @@ def climb(
     return _rotation(critic.on(end.pairs)(end.plan, schedule[-1])[0])
 
 
-def surprise(view: View, pairs: Pairs, rotation: Tensor, rng: np.random.Generator) -> float:
-    """How much closer a run from the rotation ends than runs from it with random signs.
+def judge(
+    view: View, pairs: Pairs, rotation: Tensor, rng: np.random.Generator
+) -> tuple[float, bool]:
+    """How much closer the rotation is than runs from random signs end, and whether it is accepted.
 
-    In standard deviations of the latter. Runs that come back to the same answer are not counted; 0
-    where more than half of them do.
+    In standard deviations of the latter; a run from the rotation is compared with them. Those that
+    come back to the same answer are not counted; 0 where more than half of them do. One run does
+    not reach what a search does: a search from random signs has to come back, too, or to end
+    farther apart.
     """
     free = Pairs(pairs.known[:0], pairs.weights[:0], pairs.free_x, pairs.free_y)
     judged, rounds = free.draw(REFINEMENT.n_judged, rng), REFINEMENT.n_judged_rounds
@@ -200,10 +204,18 @@ def surprise(view: View, pairs: Pairs, rotation: Tensor, rng: np.random.Generato
         if len(ends) == REFINEMENT.n_flips:
             break
     else:
-        return 0.0
+        return 0.0, False
     n_rows = min(len(judged.free_x), len(judged.free_y))
     spread = max(float(np.std(ends, ddof=1)), REFINEMENT.least_spread / math.sqrt(n_rows))
-    return float((closeness(view, judged, own) - np.mean(ends)) / spread)
+    reached = closeness(view, judged, own)
+    surprise = float(reached - np.mean(ends)) / spread
+    if surprise < REFINEMENT.surprise:
+        return surprise, False
+    rival = search(view, free, change_signs(rotation, 0.5, rng), rng)
+    rival = climb(view, judged, rival, rng, rounds)
+    back = overlap(own, rival) >= REFINEMENT.came_back
+    margin = (reached - closeness(view, judged, rival)) / spread
+    return surprise, back or margin >= REFINEMENT.margin
 
 
 def closeness(view: View, pairs: Pairs, rotation: Tensor) -> float:
