@@ -1,4 +1,4 @@
-"""Refinement that climbs: rounds on random samples of rows, from many starts, the closest end.
+"""Refinement that climbs: runs on random samples of rows compete, and the closest end is kept.
 
 Long refinement on all rows settles on the first answer, or drifts. On rows drawn anew in every
 round, few at first and more later, it does neither: what a sample shares by accident is gone in the
@@ -7,10 +7,10 @@ begins near; which answer is right shows in how close both sides come to each ot
 compete: the first begin at the alignment given, with random signs of some principal components, the
 others at a mixture of two of the closest ends (a genetic algorithm).
 
-Whether there was something to climb is told without labels: the same rounds begin once more where
-the answer ends, but with random signs of all principal components. That start has the same spectra
-and is as good for strangers, who end as close to each other as before; only what belongs together
-ends farther apart.
+Whether there was something to climb is told without labels: the same rounds begin again and again
+where the answer ends, but with random signs of all principal components. Such a start has the same
+spectra and is as good for strangers, who end as close to each other as before; only what belongs
+together ends farther apart.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ REFINEMENT = RefinementConfig()
 
 @dataclass(frozen=True, eq=False)
 class Refined:
-    """A rotation between the directions of both sides, and how far it is found again."""
+    """Maps between the directions of both sides, and what speaks for them."""
 
     view: View
     parts: list[Part]
@@ -116,7 +116,7 @@ def directions(x: Tensor, y: Tensor, rank: int, rng: np.random.Generator) -> Vie
 def refine(
     x: Tensor, y: Tensor, pairs: Pairs, placed: tuple[Tensor, Tensor], rng: np.random.Generator
 ) -> Refined:
-    """The rotation that rounds on random samples reach, from an alignment.
+    """Maps by the closest of many runs from an alignment, of more components where it is accepted.
 
     ``placed`` are the free rows of both sides such that products are the scores to begin with.
     """
@@ -274,6 +274,7 @@ def leading(view: View, rank: int) -> View:
 
 
 def _critic(view: View, pairs: Pairs) -> CanonicalCritic:
+    """The critic of a single view, whose scores are cosines."""
     return CanonicalCritic([view], pairs, even=False)
 
 
