@@ -117,9 +117,10 @@ NOT_NUMBERS = (
     "Drop or encode the columns that are not numbers."
 )
 NOT_FINITE = (
-    "images must be finite: {} values are NaN or infinite, the first at row {}, column {}. "
+    "images must be finite: {} NaN or infinite, the first at row {}, column {}. "
     "Impute them or drop those rows."
 )
+ONE_NOT_FINITE = NOT_FINITE.format("1 value is", 1, 0)
 TOO_SMALL = "images must have at least 2 rows and 1 column: it has shape {}. {}"
 ONE_ROW = "One row has no geometry to match by; pass more rows."
 RESHAPE = " Reshape a single column with x[:, None]."
@@ -151,14 +152,14 @@ SPOILT[1, 2], SPOILT[2, 0] = np.nan, np.inf
         (pd.DataFrame({"a": ["x", "y"], "b": [1.0, 2.0]}), NOT_NUMBERS.format("object")),
         (pd.DataFrame({"a": ["1", "2"], "b": ["3", "4"]}), NOT_NUMBERS.format("object")),
         (pl.DataFrame({"a": ["x", "y"], "b": [1.0, 2.0]}), NOT_NUMBERS.format("object")),
-        (SPOILT, NOT_FINITE.format(2, 1, 2)),
-        (SPOILT.astype(np.float16), NOT_FINITE.format(2, 1, 2)),
-        (torch.tensor(SPOILT).bfloat16(), NOT_FINITE.format(2, 1, 2)),
-        (sparse.csr_array(SPOILT), NOT_FINITE.format(2, 1, 2)),
-        (pd.DataFrame(SPOILT), NOT_FINITE.format(2, 1, 2)),
-        (pd.DataFrame({"a": [1, None], "b": [1, 2]}, dtype="Int64"), NOT_FINITE.format(1, 1, 0)),
-        (pl.DataFrame({"a": [1, None], "b": [1, 2]}), NOT_FINITE.format(1, 1, 0)),
-        (np.ma.masked_equal(WHOLE, 0), NOT_FINITE.format(2, 0, 0)),
+        (SPOILT, NOT_FINITE.format("2 values are", 1, 2)),
+        (SPOILT.astype(np.float16), NOT_FINITE.format("2 values are", 1, 2)),
+        (torch.tensor(SPOILT).bfloat16(), NOT_FINITE.format("2 values are", 1, 2)),
+        (sparse.csr_array(SPOILT), NOT_FINITE.format("2 values are", 1, 2)),
+        (pd.DataFrame(SPOILT), NOT_FINITE.format("2 values are", 1, 2)),
+        (pd.DataFrame({"a": [1, None], "b": [1, 2]}, dtype="Int64"), ONE_NOT_FINITE),
+        (pl.DataFrame({"a": [1, None], "b": [1, 2]}), ONE_NOT_FINITE),
+        (np.ma.masked_equal(WHOLE, 0), NOT_FINITE.format("2 values are", 0, 0)),
         (
             -1e100 * VALUES,
             "images must stay below 1e+30, so that single precision can hold it: the largest "

@@ -515,7 +515,8 @@ def test_many_to_one_names_rows_that_do_not_count():
         ({"pairs": [[0, 1]], "forbidden": [[0, 1]]}, "pairs and forbidden must not share a pair"),
         ({"relation": "many2one"}, 'Unknown relation "many2one". Did you mean "many-to-one"?'),
         ({"x": np.zeros((10, 2))}, "x must have rows that differ: all 10 rows are equal"),
-        ({"n_jobs": 0}, "n_jobs must be a whole number of at least 1: got 0"),
+        ({"n_jobs": 0}, "n_jobs must be a whole number of at least 1: got 0. Pass -1 for as many"),
+        ({"min_confidence": 7}, "min_confidence must be a number from 0 to 1: got 7. Pass 0.5 to"),
         ({"random_state": "one"}, "random_state must be"),
     ],
 )

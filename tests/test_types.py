@@ -59,19 +59,17 @@ def test_summary(match):
         "verdict: not judged: check some rows yourself",
         "3 of 4 rows of x matched to 3 rows of y (one-to-one)",
         "confidence: median 0.90, 2 rows at 0.9 or more",
-        "dependence reached: 0.2500",
-        "  start best: 0.2500",
-        "  start slow: 0.1250",
+        "objective: 0.2500, the best of 2 starts",
     ]
 
 
 def test_summary_of_everything_and_of_nothing(match):
     full = dataclasses.replace(match, agreement=0.75, gap=0.5, converged=False)
     lines = full.summary().splitlines()
-    assert lines[3] == "dependence reached: 0.2500 (stopped before it settled)"
+    assert lines[3] == "objective: 0.2500, the best of 2 starts (stopped before it settled)"
     assert lines[-2:] == [
         "agreement between starts: 0.75",
-        "dependence above random maps: 0.50",
+        "above random maps: 0.50 of what was possible",
     ]
     assert not full.trusted
     verdict = Verdict("coarse", 0.95, 0.1, (0.02, 0.25), ("few rows (60)",))
@@ -129,7 +127,7 @@ def test_writer_that_fails_leaves_the_old_file_and_no_other(tmp_path):
 
 def test_a_match_of_any_size_is_one_line(match):
     assert repr(match) == (
-        "<Match one-to-one: 3 of 4 rows of x in 3 of y, dependence 0.25, not trusted>"
+        "<Match one-to-one: 3 of 4 rows of x in 3 of y, objective 0.25, not trusted>"
     )
     verdict = Verdict("reliable", 0.95, 0.01, (0.0, 0.05))
     vouched = dataclasses.replace(match, verdict=verdict, relation="many-to-one")

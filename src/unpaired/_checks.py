@@ -64,8 +64,10 @@ def check_view(value: Any, name: str, *, min_rows: int = 2) -> NDArray[np.float6
     finite = np.isfinite(array)
     if not finite.all():
         row, column = np.argwhere(~finite)[0]
+        count = int((~finite).sum())
+        are = "value is" if count == 1 else "values are"
         raise InputError(
-            f"{name} must be finite: {int((~finite).sum())} values are NaN or infinite, the first "
+            f"{name} must be finite: {count} {are} NaN or infinite, the first "
             f"at row {row}, column {column}. Impute them or drop those rows."
         )
     largest = np.abs(array).max()
@@ -318,7 +320,10 @@ def check_jobs(value: Any, name: str = "n_jobs") -> None:
     """
     if value is None or value == -1:
         return
-    check_number(value, name, 1, integer=True)
+    try:
+        check_number(value, name, 1, integer=True)
+    except InputError as error:
+        raise InputError(f"{error} Pass -1 for as many as there are cores.") from None
 
 
 def check_gram_pair(

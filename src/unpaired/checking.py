@@ -107,13 +107,13 @@ def advise(verdict: Verdict, n_rows: int, n_known: int, repeats: float) -> tuple
     if verdict.level != "reliable" and n_known < enough:
         more = "" if not n_known else f" in all ({n_known} are given)"
         found.append(
-            f"about {enough} known pairs{more}, drawn at random, would settle it: each half of "
-            "them is held out from a fit on the other (a rule of thumb)"
+            f"about {enough} known pairs{more}, drawn at random, would settle it: they "
+            "are held out in turn, and placed by fits without them (a rule of thumb)"
         )
     elif verdict.level == "unreliable":
         found.append(
             "the known pairs do not help: the two sides share too little for so few. Give more "
-            "pairs (unpaired fit learns from 60 and more), or other columns"
+            "pairs and let unpaired fit learn from them, or bring other columns"
         )
     if n_rows < 100:
         found.append("bring more rows: fewer than 100 leave much to chance")

@@ -1,9 +1,10 @@
 """The front door: one problem in, one match out, with the space behind it.
 
 Partners that are evident (``alignment.registration``) are looked for first, at any size. Where none
-stand out, rows are aligned softly by views and profiles (``alignment.search``); above some thousand
-rows that is done on a sample, and the maps carry over to all rows. A handful of rows is searched
-directly (``alignment.tiny``), and classes are named (``naming``).
+stand out, rows are aligned softly by views and profiles (``alignment.search``) and, where few pairs
+are known or none, that is refined (``alignment.refinement``); above some thousand rows on a sample,
+and the maps carry over to all rows. A handful of rows is searched directly (``alignment.tiny``),
+and classes are named (``naming``).
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ def match(
         min_confidence: Leave out rows whose confidence is below this, 0 to 1, from the finished
             match; instead of ``leave_out``.
         class_sizes: Largest number of rows of x for each row of y, many-to-one only.
-        n_jobs: Starts refined at once (one-to-one, where no partners are evident), -1 = as many as
+        n_jobs: Starts compared at once (one-to-one, where no partners are evident), -1 = as many as
             there are cores; the result is the same. None takes ``joblib.parallel_config``'s, or 1.
 
     Returns:
@@ -159,7 +160,10 @@ def check_min_confidence(value: float | None, leave_out: object) -> float:
     if value is None:
         return 0.0
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value <= 1.0:
-        raise InputError(f"min_confidence must be a number from 0 to 1: got {value!r}.")
+        raise InputError(
+            f"min_confidence must be a number from 0 to 1: got {value!r}. Pass 0.5 to leave out "
+            "rows that are more probably wrong than right."
+        )
     if leave_out:
         raise InputError(
             "min_confidence must be left out where leave_out is given, which leaves out rows below "
@@ -278,5 +282,5 @@ def _sample(
 
 
 def _jobs(n_jobs: int | None) -> Any:
-    """Where several starts are refined at once, if that is asked for."""
+    """Where several starts are compared at once, if that is asked for."""
     return nullcontext() if n_jobs is None else parallel_config("threading", n_jobs=n_jobs)

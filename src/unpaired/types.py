@@ -21,12 +21,15 @@ IntArray = NDArray[np.int64]
 
 
 class Objective(float):
-    """The dependence reached: a float that also tells what each start reached."""
+    """What the best start reached: a float that also tells what each of them reached.
+
+    Contrast where partners are evident, dependence elsewhere.
+    """
 
     per_start: dict[str, float]
 
     def __new__(cls, value: float, per_start: dict[str, float] | None = None) -> Objective:
-        """Return ``value`` as a float carrying ``per_start``, start name -> dependence."""
+        """Return ``value`` as a float carrying ``per_start``, start name -> what it reached."""
         self = super().__new__(cls, value)
         self.per_start = dict(per_start or {})
         return self
@@ -94,7 +97,8 @@ class Match:
     agreement: float = float("nan")
     """How well independent starts agree, 0 to 1; NaN when only one start was run."""
     gap: float = float("nan")
-    """Dependence above that of random maps, as a share of what was possible; NaN: not measured."""
+    """How far the objective is above that of random maps, as a share of what was possible; NaN: not
+    measured."""
     converged: bool = True
     verdict: Verdict | None = None
     """What may be claimed of the match as a whole; None where nothing was judged."""
@@ -109,7 +113,7 @@ class Match:
         verdict = "trusted" if self.trusted else "not trusted"
         return (
             f"<Match {self.relation}: {n_matched} of {len(self)} rows of x in {self.n_y} of y, "
-            f"dependence {float(self.objective):.4g}, {verdict}>"
+            f"objective {float(self.objective):.4g}, {verdict}>"
         )
 
     @property
@@ -131,9 +135,10 @@ class Match:
         return "not judged: check some rows yourself"
 
     def summary(self) -> str:
-        """Return a few lines for a person: how many rows matched, how sure, from which start."""
+        """Return a few lines for a person: the verdict, how many rows matched, how sure."""
         matched = self.partner >= 0
         n_sure = int((self.confidence[matched] >= 0.9).sum())
+        n_starts = len(self.objective.per_start)
         lines = [
             f"verdict: {self.told_verdict}",
             f"{int(matched.sum())} of {len(self)} rows of x matched to {self.n_y} rows of y "
@@ -142,15 +147,14 @@ class Match:
             "or more"
             if matched.any()
             else "confidence: no row was matched",
-            f"dependence reached: {float(self.objective):.4f}"
+            f"objective: {float(self.objective):.4f}"
+            + (f", the best of {n_starts} starts" if n_starts > 1 else "")
             + ("" if self.converged else " (stopped before it settled)"),
         ]
-        best_first = sorted(self.objective.per_start.items(), key=lambda item: -item[1])
-        lines += [f"  start {name}: {value:.4f}" for name, value in best_first]
         if np.isfinite(self.agreement):
             lines.append(f"agreement between starts: {self.agreement:.2f}")
         if np.isfinite(self.gap):
-            lines.append(f"dependence above random maps: {self.gap:.2f}")
+            lines.append(f"above random maps: {self.gap:.2f} of what was possible")
         return "\n".join(lines)
 
     def _columns(self) -> dict[str, NDArray[Any]]:

@@ -377,7 +377,7 @@ def test_unmeasured_numbers_are_told_in_words():
     page = Page(render_report(match_result(match, headline={"dependence": nan})))
     assert "Agreement was not measured" in page.text
     assert "gap to random maps was not measured" in page.text
-    assert "dependence reached: not measured" in page.text
+    assert "objective: not measured" in page.text
     assert "stopped before it settled" in page.text
     assert "(best)" not in page.text
     assert "nan" not in page.text

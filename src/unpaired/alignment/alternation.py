@@ -1,4 +1,4 @@
-"""The one alternation: maps from a plan, scores from the maps, a plan from the scores.
+"""The one alternation, of any critic: maps from a plan, scores of the maps, a plan from scores.
 
 Everything that is learned here is a schedule of it: the search without pairs, few pairs, many
 pairs, networks. A schedule is data; a critic (``alignment.critics``) turns a plan into maps.

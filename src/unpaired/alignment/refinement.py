@@ -1,4 +1,4 @@
-"""Refinement that climbs: rounds on random samples of rows, from many starts, the closest end.
+"""Refinement that climbs: runs on random samples of rows compete, and the closest end is kept.
 
 Long refinement on all rows settles on the first answer, or drifts. On rows drawn anew in every
 round, few at first and more later, it does neither: what a sample shares by accident is gone in the
@@ -93,7 +93,7 @@ REFINEMENT = RefinementConfig()
 
 @dataclass(frozen=True, eq=False)
 class Refined:
-    """A rotation between the directions of both sides, and how far it is found again."""
+    """Maps between the directions of both sides, and what speaks for them."""
 
     view: View
     parts: list[Part]
@@ -115,7 +115,7 @@ def directions(x: Tensor, y: Tensor, rank: int, rng: np.random.Generator) -> Vie
 def refine(
     x: Tensor, y: Tensor, pairs: Pairs, placed: tuple[Tensor, Tensor], rng: np.random.Generator
 ) -> Refined:
-    """The rotation that rounds on random samples reach, from an alignment.
+    """Maps by the closest of many runs from an alignment, of more components where it is accepted.
 
     ``placed`` are the free rows of both sides such that products are the scores to begin with.
     """
@@ -286,6 +286,7 @@ def leading(view: View, rank: int) -> View:
 
 
 def _critic(view: View, pairs: Pairs) -> CanonicalCritic:
+    """The critic of a single view, whose scores are cosines."""
     return CanonicalCritic([view], pairs, even=False)
 
 

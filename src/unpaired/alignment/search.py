@@ -1,4 +1,4 @@
-"""Soft alignment: maps between sides whose rows have no evident partners, only like geometry.
+"""Soft alignment: which views are looked at, and maps where rows have no evident partners.
 
 Rows are described by profiles (how similarity falls off around them), which need no pairs; profiles
 give a soft plan, the plan gives maps in each of several views, and views that agree are read

@@ -87,7 +87,7 @@ def match(
     features_x: FeaturesX = None,
     features_y: FeaturesY = None,
     header: Header = None,
-    jobs: Annotated[int, typer.Option(help="Starts refined at once; -1 = all cores.")] = 1,
+    jobs: Annotated[int, typer.Option(help="Starts compared at once; -1 = all cores.")] = 1,
     out: Out = Path("match-report"),
     seed: Seed = 0,
     quiet: Quiet = False,

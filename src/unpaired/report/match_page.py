@@ -98,7 +98,7 @@ def match_view(result: RunResult, match: Match) -> dict[str, Any]:
         "summary": [
             line.replace(": nan", ": not measured")
             for line in match.summary().splitlines()
-            if not line.startswith((" ", "verdict"))  # these have places of their own
+            if not line.startswith("verdict")  # it has a place of its own
         ],
         "n_matched": int(matched.sum()),
         "starts": [

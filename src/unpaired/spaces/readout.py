@@ -1,4 +1,4 @@
-"""From a solution to a Match, at any size: partner, confidence, runner-up, margin by one score."""
+"""From the scores of a solution to a Match, at any size: partner, confidence, runner-up, margin."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def to_match(
     verdict: Verdict | None = None,
     converged: bool = True,
 ) -> Match:
-    """The Match of a reading: the one place where a Match is made.
+    """The Match of a reading: where every Match but the published method's is made.
 
     ``known`` pairs are certain. Rows may be left out where a wrong match is more probable.
     """

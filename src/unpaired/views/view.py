@@ -37,7 +37,10 @@ class View:
 def fit_view(
     name: str, x: Tensor, y: Tensor, rng: np.random.Generator, *, n_landmarks: int = N_LANDMARKS
 ) -> View:
-    """Both sides in the view ``name``: half-whitened linear, Gaussian kernel, or geodesic."""
+    """Both sides in the view ``name``: half-whitened linear, Gaussian kernel, or geodesic.
+
+    ``alignment.search`` says which of them a search looks at, and which are only read.
+    """
     if name.startswith("geodesic"):
         metric = name.removeprefix("geodesic ")
         (map_x, placed_x), (map_y, placed_y) = (

@@ -1,4 +1,4 @@
-"""Coordinates with kernel features of themselves beside them."""
+"""Coordinates with kernel features of themselves beside them, for evident partners."""
 
 from __future__ import annotations
 
