@@ -49,8 +49,8 @@ one line of JSON each with configuration, seed, all measures, sizes, seconds, ve
 READING = {
     "ucl": "Share of the test images named right: by a linear SVM on the embedding, trained on the "
     "inferred names, then by the method's own scores.",
-    "zero-shot": "Share of the images of unseen classes named right, mean over classes: among the "
-    "unseen classes, then (generalised) among all.",
+    "zero-shot": "Share of the images of unseen classes named right: among the unseen classes, "
+    "mean over classes, then (generalised) among all classes, mean over images.",
     "retrieval": "R@1 in percent, image→text \\| text→image, scores corrected for hubs (CSLS) for "
     "all methods alike; the paper's as printed there.",
     "matching": "P@1 in percent among the words whose pair was not told, scores corrected for hubs "
@@ -229,7 +229,7 @@ def picture(results: Path, file: Path) -> None:
             axes = panels[down][across]
             for label in labels:
                 entry = (row, "inductive", label)
-                own = [matched_rounds(r) for r in tables[name] if entry_of(r) == entry]
+                own = [record for record in tables[name] if entry_of(record) == entry]
                 points = next(iter(over_iterations(own, measure).lines.values()), []) if own else []
                 if points:
                     rounds, mean, spread = (list(column) for column in zip(*points, strict=True))
@@ -241,12 +241,6 @@ def picture(results: Path, file: Path) -> None:
             axes.grid(alpha=0.3)
     figure.legend(lines.values(), lines, fontsize=7, loc="outside right center", frameon=False)
     figure.savefig(file, metadata={"Software": None})
-
-
-def matched_rounds(record: Record) -> Record:
-    """The record with only those rounds after which an unlabelled image has a partner."""
-    history = record.get("history", [])
-    return {**record, "history": [step for step in history if step["recall"] > 0]}
 
 
 def main() -> None:
