@@ -229,7 +229,7 @@ def picture(results: Path, file: Path) -> None:
             axes = panels[down][across]
             for label in labels:
                 entry = (row, "inductive", label)
-                own = [record for record in tables[name] if entry_of(record) == entry]
+                own = held([record for record in tables[name] if entry_of(record) == entry])
                 points = next(iter(over_iterations(own, measure).lines.values()), []) if own else []
                 if points:
                     rounds, mean, spread = (list(column) for column in zip(*points, strict=True))
@@ -241,6 +241,19 @@ def picture(results: Path, file: Path) -> None:
             axes.grid(alpha=0.3)
     figure.legend(lines.values(), lines, fontsize=7, loc="outside right center", frameon=False)
     figure.savefig(file, metadata={"Software": None})
+
+
+def held(records: Sequence[Record]) -> list[Record]:
+    """The records with histories of one length: one that has stopped keeps its last matching."""
+    longest = max((len(record.get("history", ())) for record in records), default=0)
+    found = []
+    for record in records:
+        history = list(record.get("history", ()))
+        if history:
+            rest = range(len(history), longest)
+            history += [{**history[-1], "step": float(step)} for step in rest]
+        found.append({**record, "history": history})
+    return found
 
 
 def main() -> None:
