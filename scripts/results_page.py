@@ -49,8 +49,8 @@ one line of JSON each with configuration, seed, all measures, sizes, seconds, ve
 READING = {
     "ucl": "Share of the test images named right: by a linear SVM on the embedding, trained on the "
     "inferred names, then by the method's own scores.",
-    "zero-shot": "Share of the images of unseen classes named right, mean over classes: among the "
-    "unseen classes, then (generalised) among all.",
+    "zero-shot": "Share of the images of unseen classes named right: among the unseen classes, "
+    "mean over classes, then (generalised) among all classes, mean over images.",
     "retrieval": "R@1 in percent, image→text \\| text→image, scores corrected for hubs (CSLS) for "
     "all methods alike; the paper's as printed there.",
     "matching": "P@1 in percent among the words whose pair was not told, scores corrected for hubs "
@@ -68,8 +68,13 @@ THEIRS = {
     "ucl": ("svm embedding accuracy",),
     "retrieval": ("x->y R@1", "y->x R@1"),
 }
-PICTURE = ("cifar10-lite0", ("10-40-10", "0-50-10"), "inductive")
-"""Table, rows and setting of the picture, the paper's Figure 3 with every iterative method."""
+PANELS = (
+    ("cifar10-lite0", "10-40-10", 1.0),
+    ("cifar10-lite0", "0-50-10", 1.0),
+    ("awa", "20-20-60", 0.25),
+    ("awa", "0-40-60", 0.25),
+)
+"""Table, row and top of the panels of the paper's Figure 3 with every iterative method."""
 
 
 def page(results: Path) -> str:
@@ -212,34 +217,43 @@ def picture(results: Path, file: Path) -> None:
     from matplotlib import colormaps
     from matplotlib.figure import Figure
 
-    name, rows, setting = PICTURE
-    records = read_cells(cells_file(results / name))[0].values()
-    labels = list(dict.fromkeys(entry_of(r)[2] for r in records if r.get("history")))
-    colours = colormaps["tab20"].colors  # type: ignore[attr-defined]
-    figure = Figure(figsize=(9, 5), dpi=120, layout="constrained")
-    panels = figure.subplots(2, len(rows), sharex=True, sharey=True)
+    tables = {name: read_cells(cells_file(results / name))[0].values() for name, _, _ in PANELS}
+    traced = [r for records in tables.values() for r in records if r.get("history")]
+    labels = list(dict.fromkeys(entry_of(record)[2] for record in traced))
+    colours = dict(zip(labels, colormaps["tab20"].colors, strict=False))  # type: ignore[attr-defined]
+    figure = Figure(figsize=(13, 5), dpi=120, layout="constrained")
+    panels = figure.subplots(2, len(PANELS), sharex=True)
+    lines = {}
     for down, measure in enumerate(("precision", "recall")):
-        for across, row in enumerate(rows):
+        for across, (name, row, top) in enumerate(PANELS):
             axes = panels[down][across]
             for label in labels:
-                own = [matched_rounds(r) for r in records if entry_of(r) == (row, setting, label)]
+                entry = (row, "inductive", label)
+                own = held([record for record in tables[name] if entry_of(record) == entry])
                 points = next(iter(over_iterations(own, measure).lines.values()), []) if own else []
                 if points:
                     rounds, mean, spread = (list(column) for column in zip(*points, strict=True))
-                    style = {"color": colours[labels.index(label) % 20], "marker": "o"}
-                    axes.errorbar(rounds, mean, spread, label=label, markersize=3, **style)
-            axes.set(title=f"{row}: {measure}", ylim=(0, 1), xlabel="round" if down else "")
+                    style = {"color": colours[label], "marker": "o", "markersize": 3}
+                    lines[label] = axes.errorbar(rounds, mean, spread, **style)
+            told = {"awa": "AwA", "cifar10-lite0": "CIFAR-10"}[name]
+            axes.set(title=f"{told} {row}: {measure}", ylim=(0, top), xlabel="round" * down)
+            axes.xaxis.get_major_locator().set_params(integer=True)
             axes.grid(alpha=0.3)
-    handles = {h[1]: h[0] for row in panels for axes in row for h in zip(
-        *axes.get_legend_handles_labels(), strict=True)}  # fmt: skip
-    figure.legend(handles.values(), handles, fontsize=7, loc="outside right center", frameon=False)
+    figure.legend(lines.values(), lines, fontsize=7, loc="outside right center", frameon=False)
     figure.savefig(file, metadata={"Software": None})
 
 
-def matched_rounds(record: Record) -> Record:
-    """The record with only those rounds after which an unlabelled image has a partner."""
-    history = record.get("history", [])
-    return {**record, "history": [step for step in history if step["recall"] > 0]}
+def held(records: Sequence[Record]) -> list[Record]:
+    """The records with histories of one length: one that has stopped keeps its last matching."""
+    longest = max((len(record.get("history", ())) for record in records), default=0)
+    found = []
+    for record in records:
+        history = list(record.get("history", ()))
+        if history:
+            rest = range(len(history), longest)
+            history += [{**history[-1], "step": float(step)} for step in rest]
+        found.append({**record, "history": history})
+    return found
 
 
 def main() -> None:

@@ -63,6 +63,11 @@ def test_patch_features_are_made_once(tmp_path, rng):
     few = load({**spec, "n_train": 7, "n_test": 1}, tmp_path)
     assert few.split.tolist() == ["train"] * 7 + ["test"]
     np.testing.assert_array_equal(few.truth, np.delete(data.truth, [7, 8, 9, 11]))
+    fewer = load({**spec, "n_components": 4}, tmp_path)
+    centred = data.x[:10] - data.x[:10].mean(0)
+    lengths = np.linalg.svd(centred, compute_uv=False)[:4]  # of the training photos alone
+    np.testing.assert_allclose(np.linalg.norm(fewer.x[:10], axis=0), lengths, rtol=1e-4)
+    assert fewer.x.shape == (12, 4)
     with pytest.raises(InputError, match='Unknown features "vgg"'):
         load({**spec, "features": "vgg"}, tmp_path)
 

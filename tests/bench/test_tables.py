@@ -199,6 +199,10 @@ def test_two_published_tables_are_joined_and_rows_keep_the_papers_order():
     assert curve.lines == {
         "Published DMAE-SMI inductive 0-40-60": [(0.0, 0.2, 0.0), (1.0, 0.4, 0.0)]
     }
+    empty = {"step": 0.0, "precision": 1.0, "recall": 0.0}  # nothing is matched yet
+    begins_later = [{**record, "history": [empty, *record["history"][1:]]} for record in records]
+    curve = over_iterations(begins_later, "precision")
+    assert list(curve.lines.values()) == [[(1.0, 0.4, 0.0)]]
 
 
 def test_the_spread_is_the_sample_standard_deviation_everywhere():

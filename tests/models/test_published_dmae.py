@@ -39,22 +39,27 @@ def clusters(rng, n=300, k=5, noise=1.2):
 
 
 def test_all_pairs_the_dependence_rises_and_known_partners_stay(rng):
-    # Over 25 draws: rank correlation with the epoch .90 at least, end above that of lam = 0 by .22
-    # at least, score .85 at least; without the dependence term .79, 0 and .89 at most.
-    x, y = two_views(rng, 200)
-    curves = []
-    for lam in (0.7, 0.0):
-        model = PublishedDMAE(**{**SMALL, "n_rounds": 4, "lam": lam}, random_state=0)
-        model.fit(x, y, "aligned")
-        steps = [step for step in model.history_ if "dependence_known" in step]
-        curves.append([step["dependence_known"] for step in steps])
-        if lam:
-            np.testing.assert_array_equal(model.match_.partner, np.arange(200))
-            np.testing.assert_array_equal(model.match_.confidence, 1.0)
-            assert model.match_.converged
-            assert model.score(x, y) > 0.8
-    assert spearmanr(range(len(curves[0])), curves[0]).statistic > 0.8
-    assert np.mean(curves[0][-5:]) > np.mean(curves[1][-5:]) + 0.1
+    # Over 12 draws: rank correlation with the epoch .90 at least, end above that of lam = 0 by .26
+    # at least, score .88 with a spread of .03; without the dependence term .79, 0 and .78.
+    scores = []
+    for _ in range(3):
+        x, y = two_views(rng, 200)
+        fits = [
+            PublishedDMAE(**{**SMALL, "n_rounds": 4, "lam": lam}, random_state=0)
+            for lam in (0.7, 0.0)
+        ]
+        scores.append([model.fit(x, y, "aligned").score(x, y) for model in fits])
+        with_term, without = (
+            [step["dependence_known"] for step in model.history_ if "dependence_known" in step]
+            for model in fits
+        )
+        assert spearmanr(range(len(with_term)), with_term).statistic > 0.8
+        assert np.mean(with_term[-5:]) > np.mean(without[-5:]) + 0.1
+        np.testing.assert_array_equal(fits[0].match_.partner, np.arange(200))
+        np.testing.assert_array_equal(fits[0].match_.confidence, 1.0)
+        assert fits[0].match_.converged
+    score, score_without = np.mean(scores, axis=0)
+    assert score > max(0.8, score_without)
 
 
 def test_precision_and_recall_of_classes_rise_over_rounds_in_9_of_10_seeds():

@@ -45,12 +45,12 @@ def test_best_of_random_starts_reaches_the_brute_force_optimum_or_nearly(name, n
     gram_y = centred_gram(rng.standard_normal((n, 3)))
     optimum = best_by_brute_force(gram_x, gram_y)
     reached = []
-    for _ in range(6 if name == "annealed-sinkhorn" else 300):  # the former are slow and steady
+    for _ in range(12 if name == "annealed-sinkhorn" else 300):  # the former are slow and steady
         start = 0.5 / n + 0.5 * plan_of(rng.permutation(n), n)
         partner = solvers[name](gram_x, gram_y, start).partner
         assert sorted(partner.tolist()) == list(range(n))
         reached.append(alignment(gram_x, gram_y, partner))
-    # Twelve starts of annealed Sinkhorn reached .973 in the worst of 24 draws.
+    # Twelve starts of annealed Sinkhorn reached .957 in the worst of 63 draws, six .61.
     nearly = 0.9 if name == "annealed-sinkhorn" else 1 - 1e-9
     assert nearly * optimum <= max(reached) <= optimum * (1 + 1e-12)
 

@@ -59,12 +59,16 @@ def against_share(records: list[dict[str, Any]], metric: str) -> Curves:
 
 
 def over_iterations(records: list[dict[str, Any]], measure: str) -> Curves:
-    """Precision or recall of the matching after each round, a line for each table entry."""
+    """Precision or recall of the matching after each round, a line for each table entry.
+
+    A start at which nothing was right, or matched at all, is left out.
+    """
     found: dict[str, dict[float, list[float]]] = {}
     for record in records:
         row, setting, label = entry_of(record)
         for step in record.get("history", []):
-            if measure in step:
+            begun = step["step"] > 0 or step.get("recall") != 0
+            if measure in step and begun:
                 line = found.setdefault(f"{label} {setting} {row}", {})
                 line.setdefault(float(step["step"]), []).append(step[measure])
     return Curves(

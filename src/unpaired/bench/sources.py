@@ -129,7 +129,8 @@ class DataSource:
     def _cifar10(self) -> TwoViews:
         """Photos as rows by the named features, computed once and kept in the cache.
 
-        ``n_train`` and ``n_test`` keep the first photos of a split, all by default.
+        ``n_train`` and ``n_test`` keep the first photos of a split, all by default;
+        ``n_components`` keeps the first principal components of the training photos' features.
         """
         kind = check_choice(
             self.spec.get("features", "coates-ng"), "features", ("coates-ng", "efficientnet")
@@ -171,9 +172,9 @@ class DataSource:
     def _cached(self, kind: str, images: NDArray[np.uint8], n_train: int) -> NDArray[np.float32]:
         n_atoms = int(self.spec.get("n_atoms", 1600))
         n_patches = int(self.spec.get("n_patches", 400_000))
-        identity = json.dumps(
-            [kind, n_atoms, n_patches, len(images), hashlib.sha256(images.tobytes()).hexdigest()]
-        )
+        n_components = self.spec.get("n_components")
+        told = [kind, n_atoms, n_patches, n_components, n_train, len(images)]
+        identity = json.dumps([*told, hashlib.sha256(images.tobytes()).hexdigest()])
         path = self.cache / f"{kind}-{hashlib.sha256(identity.encode()).hexdigest()[:12]}.npy"
         if path.is_file():
             return np.load(path, mmap_mode="r")
@@ -189,6 +190,13 @@ class DataSource:
             features = coates_ng_features(images, learned)
             mean, spread = features[:n_train].mean(0), features[:n_train].std(0)
             features = (features - mean) / np.sqrt(spread**2 + 0.01)
+        if n_components is not None:
+            check_number(n_components, "n_components", 1, integer=True)
+            from sklearn.decomposition import PCA
+
+            n_kept = min(n_components, n_train, features.shape[1])
+            axes = PCA(n_kept, random_state=0).fit(features[:n_train])
+            features = axes.transform(features).astype(np.float32)
         self.cache.mkdir(parents=True, exist_ok=True)
         descriptor, temporary = tempfile.mkstemp(dir=self.cache, suffix=".npy")
         with os.fdopen(descriptor, "wb") as handle:
