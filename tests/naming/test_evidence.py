@@ -84,7 +84,3 @@ def test_labels_take_the_place_of_geometry(blobs, named):
     assert len(found.held_out) == 12
     assert np.isnan(found.gap)
     assert found.reached == {"groups": named.assignments.score}
-    assert found.covered == 1.0
-    one = np.where(truth == truth[0], truth, -1)
-    found = naming_evidence(rows, [vectors], named, np.random.default_rng(6), labels=one)
-    assert found.covered == pytest.approx((truth == truth[0]).mean())

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -12,6 +10,7 @@ from unpaired.trust.calibration import Regime
 from unpaired.trust.names import (
     LEAST_CLASSES,
     LEAST_ROWS,
+    covered_share,
     judge_names,
     name_certainty,
     name_features,
@@ -82,15 +81,16 @@ def test_labels_that_were_held_out_decide(evidence, level):
 
 
 def test_labels_of_some_classes_do_not_vouch_for_the_others():
-    whole, part = held(20, 0), replace(held(20, 0), covered=0.4)
-    assert judge_names(whole, 500, 10, REGIME).level == "reliable"
-    verdict = judge_names(part, 500, 10, REGIME)
+    evidence, n_right = held(20, 0), name_certainty
+    assert judge_names(evidence, 500, 10, REGIME).level == "reliable"
+    verdict = judge_names(evidence, 500, 10, REGIME, covered=0.4)
     assert verdict.level == "unreliable"
     assert "60% of the rows are named as classes without any label" in verdict.reasons
     assert verdict.expected_rank > 0.3
-    assert name_certainty(part, verdict, 10, REGIME) == pytest.approx(
-        0.4 * name_certainty(whole, verdict, 10, REGIME) + 0.06
+    assert n_right(evidence, verdict, 10, REGIME, covered=0.4) == pytest.approx(
+        0.4 * n_right(evidence, verdict, 10, REGIME) + 0.06
     )
+    assert covered_share(np.array([0, 1, 2, 1]), np.array([1, 1, 3])) == 0.5
 
 
 def test_certainty_follows_labels_then_the_verdict_then_chance():

@@ -31,7 +31,7 @@ from unpaired.naming.smooth_space import SmoothSpace, nearest_neighbours
 from unpaired.problem.problem import MANY_TO_ONE
 from unpaired.spaces.readout import read_dense, to_match
 from unpaired.spaces.solution import Evidence
-from unpaired.trust.names import judge_names, name_certainty
+from unpaired.trust.names import covered_share, judge_names, name_certainty
 from unpaired.types import FloatArray, IntArray
 
 SPACE = ("mean", "axes", "wide", "whitened", "before_last", "smoothed", "neighbours")
@@ -128,8 +128,10 @@ class UnsupervisedClassifier(ClassifierMixin, TransformerMixin, SavedEstimator):
         self._space, self._kernel, self._weights = found.space, found.kernel, found.classifier
         self.groups_, self._marginals = found.groups, found.assignments.marginals
         evidence = self._evidence_for(rows, descriptions, found, known)
-        verdict = judge_names(evidence, len(rows), size)
-        self.name_certainty_ = np.full(size, name_certainty(evidence, verdict, size))
+        covered = covered_share(found.labels, known[known != UNKNOWN])
+        verdict = judge_names(evidence, len(rows), size, covered=covered)
+        certainty = name_certainty(evidence, verdict, size, covered=covered)
+        self.name_certainty_ = np.full(size, certainty)
         self.name_certainty_[list(answers.values())] = 1.0
         self.encoder_: str | None = None  # set by those who know what made the images' vectors
         self.n_classes_ = size

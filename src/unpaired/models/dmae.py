@@ -29,6 +29,7 @@ from unpaired.spaces.readout import Reading, numbered, read_scores, to_match
 from unpaired.spaces.solution import Solution
 from unpaired.spaces.space import Space
 from unpaired.trust.evidence import shape_of
+from unpaired.trust.names import covered_share, judge_names
 from unpaired.trust.verdict import judge
 from unpaired.types import FloatArray, IntArray, Match, Verdict
 
@@ -148,7 +149,8 @@ class DMAE(TranslatingEstimator):
         The sum of the cosines of all parts of the model, less how crowded each row's neighbourhood
         among the training rows is (hub correction); ``match_`` is read from the same scores.
         """
-        return self._space.scores(self._checked(x, 0), self._checked(y, 1)).cpu().numpy()
+        rows = self._checked(x, 0), self._checked(y, 1)
+        return self._space.scores(*rows).cpu().numpy()
 
     def score(self, x: Any, y: Any, pairs: Any = None) -> float:
         """How good the model is on rows it may not have seen, 0 to 1; larger = better.
@@ -328,9 +330,8 @@ class DMAE(TranslatingEstimator):
         elif named is not None:
             verdict = named.verdict
         else:
-            from unpaired.trust.names import judge_names  # groups are named elsewhere
-
-            verdict = judge_names(solution.evidence, n_x, len(y))
+            covered = covered_share(partner[free[0]], known[:, 1])
+            verdict = judge_names(solution.evidence, n_x, len(y), covered=covered)
         found = to_match(
             Reading(partner, runner_up, margin, confidence),
             solution.evidence,
@@ -352,8 +353,8 @@ class DMAE(TranslatingEstimator):
         return self._tensor(self._rows_like_fit(rows, "xy"[side]))
 
     def _placed(self, rows: Any, side: int) -> FloatArray:
-        placed = self._space.place(self._checked(rows, side), side).cpu().numpy()
-        return self._as_asked(placed, rows)
+        checked = self._checked(rows, side)
+        return self._as_asked(self._space.place(checked, side).cpu().numpy(), rows)
 
     def _state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         arrays = {f"space.{name}": array for name, array in self._space.arrays().items()}

@@ -49,9 +49,8 @@ def naming_evidence(
 ) -> Evidence:
     """What speaks for the names that rows were given.
 
-    With LEAST_HELD labels or more these are held out; of rows named as a class without labels they
-    say nothing. With fewer the geometry has to vouch: do its kernels agree, and is the naming
-    better than that of turned class vectors?
+    With LEAST_HELD labels or more these are held out. With fewer the geometry has to vouch: do its
+    kernels agree, and is the naming better than that of turned class vectors?
 
     Args:
         features: The rows (n, d) that were named.
@@ -65,8 +64,7 @@ def naming_evidence(
     reached = {"groups": named.assignments.score}
     if labels is not None and int((labels >= 0).sum()) >= LEAST_HELD:
         held = held_out_labels(rows, class_views, named, labels, rng, classifier)
-        covered = np.isin(named.probabilities.argmax(axis=1), labels[labels >= 0])
-        return Evidence(reached, held_out=tuple(held), covered=float(covered.mean()))
+        return Evidence(reached, held_out=tuple(held))
     size = len(class_views[0])
     means = group_means(rows, named.space, named.groups, size)
     return Evidence(

@@ -11,7 +11,7 @@ from unpaired.plans.assignment import assign_many
 from unpaired.problem.problem import MANY_TO_ONE, Problem
 from unpaired.problem.weights import repeated
 from unpaired.spaces.readout import read_dense, to_match
-from unpaired.trust.names import judge_names, name_certainty
+from unpaired.trust.names import covered_share, judge_names, name_certainty
 from unpaired.types import Match
 
 
@@ -34,7 +34,8 @@ def match_many_to_one(problem: Problem, rng: np.random.Generator) -> Match:
     rows, known = problem.x[counted], labels[counted]
     named = name_classes(rows, problem.y, labels=known, rng=rng)
     evidence = naming_evidence(rows, [problem.y], named, rng, labels=known)
-    verdict = judge_names(evidence, len(rows), n_y)
+    covered = covered_share(named.labels, known[known >= 0])
+    verdict = judge_names(evidence, len(rows), n_y, covered=covered)
     probability = named.probabilities
     if weight is not None:
         probability = named.predict_probabilities(problem.x)
@@ -47,7 +48,8 @@ def match_many_to_one(problem: Problem, rng: np.random.Generator) -> Match:
     )
     share = np.exp(scores - scores.max(axis=1, keepdims=True))
     share /= share.sum(axis=1, keepdims=True)
-    certain = share[np.arange(n_x), np.maximum(partner, 0)] * name_certainty(evidence, verdict, n_y)
+    certainty = name_certainty(evidence, verdict, n_y, covered=covered)
+    certain = share[np.arange(n_x), np.maximum(partner, 0)] * certainty
     return to_match(
         read_dense(scores, partner, certain),
         evidence,

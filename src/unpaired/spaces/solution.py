@@ -42,8 +42,6 @@ class Evidence:
     was possible; NaN: not measured, as where partners are evident or known pairs tell."""
     held_out: tuple[HeldPair, ...] = ()
     """Known pairs that were held out in turn."""
-    covered: float = 1.0
-    """Share of the rows of which they can tell; names: those named as a class that has labels."""
 
 
 @dataclass(frozen=True, eq=False)

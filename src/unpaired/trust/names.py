@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from unpaired.spaces.solution import Evidence
 from unpaired.trust.calibration import NAMES, Regime
@@ -26,6 +27,11 @@ LEAST_ROWS = 20
 """Rows for each class without which groups cannot be told."""
 
 
+def covered_share(names: NDArray[np.integer], labels: NDArray[np.integer]) -> float:
+    """The share of rows (n,) named as a class that occurs among the labels (k,); all of none."""
+    return float(np.isin(names, labels).mean()) if len(names) else 1.0
+
+
 def name_features(evidence: Evidence) -> dict[str, float]:
     """What enters the log odds of names, each the larger the better; not measured is 0."""
     agreement, gap = (
@@ -35,28 +41,41 @@ def name_features(evidence: Evidence) -> dict[str, float]:
     return {"agreement": agreement, "gap": gap, "agreement and gap": agreement * gap}
 
 
-def judge_names(evidence: Evidence, n_rows: int, n_classes: int, regime: Regime = NAMES) -> Verdict:
+def judge_names(
+    evidence: Evidence,
+    n_rows: int,
+    n_classes: int,
+    regime: Regime = NAMES,
+    *,
+    covered: float = 1.0,
+) -> Verdict:
     """The verdict on names: as for a match, with classes in the place of the rows of y.
 
-    Only labels that were held out let single rows be relied on.
+    Only labels that were held out let single rows be relied on. They tell of the share ``covered``
+    of the rows, those named as one of their classes.
     """
     relied = False
     if len(evidence.held_out) >= LEAST_HELD:
-        probability, rank = by_held_out(evidence)
+        probability, rank = by_held_out(evidence, covered)
         right = float(np.mean([pair.right for pair in evidence.held_out]))
-        relied = len(evidence.held_out) >= ENOUGH and right * evidence.covered >= NAMED
+        relied = len(evidence.held_out) >= ENOUGH and right * covered >= NAMED
     else:
         score = regime.intercept
         if n_classes >= LEAST_CLASSES and n_rows >= LEAST_ROWS * n_classes:
             values = name_features(evidence)
             score += sum(weight * values[name] for name, weight in regime.weights.items())
         probability, rank = by_score(score, regime)
-    told = reasons_for_names(evidence, n_rows, n_classes)
+    told = reasons_for_names(evidence, n_rows, n_classes, covered)
     return put_in_words(probability, rank, relied, told)
 
 
 def name_certainty(
-    evidence: Evidence, verdict: Verdict, n_classes: int, regime: Regime = NAMES
+    evidence: Evidence,
+    verdict: Verdict,
+    n_classes: int,
+    regime: Regime = NAMES,
+    *,
+    covered: float = 1.0,
 ) -> float:
     """How many of the rows that are sure of their group have the right name, as far as is known.
 
@@ -67,17 +86,19 @@ def name_certainty(
         claimed = sum(pair.share for pair in evidence.held_out)
         named = sum(pair.right for pair in evidence.held_out)
         told = min(named / (claimed + WEIGHT), 1.0)
-        return float(evidence.covered * told + (1.0 - evidence.covered) / n_classes)
+        return float(covered * told + (1.0 - covered) / n_classes)
     return max(1.0 / n_classes, verdict.probability * regime.row)
 
 
-def reasons_for_names(evidence: Evidence, n_rows: int, n_classes: int) -> tuple[str, ...]:
+def reasons_for_names(
+    evidence: Evidence, n_rows: int, n_classes: int, covered: float
+) -> tuple[str, ...]:
     """Sentences on what speaks for and against the names."""
     if len(evidence.held_out) >= LEAST_HELD:
         right = float(np.mean([pair.right for pair in evidence.held_out]))
         told = f"{len(evidence.held_out)} labels, held out, were named right in {right:.0%}"
-        missing = f"{1.0 - evidence.covered:.0%} of the rows are named as classes without any label"
-        return (told, missing) if evidence.covered < 0.95 else (told,)
+        missing = f"{1.0 - covered:.0%} of the rows are named as classes without any label"
+        return (told, missing) if covered < 0.95 else (told,)
     found = []
     if evidence.agreement < 0.6:
         found.append("kernels and descriptions of the classes disagree")

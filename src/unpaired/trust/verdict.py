@@ -69,10 +69,15 @@ def judge(solution: Solution, shape: Shape, calibration: Calibration = CALIBRATI
     return put_in_words(probability, (expected, low, high), relied, reasons_for(solution, shape))
 
 
-def by_held_out(evidence: Evidence) -> tuple[float, tuple[float, float, float]]:
-    """The probability of a good match, and its rank with an interval, by pairs held out."""
+def by_held_out(
+    evidence: Evidence, covered: float = 1.0
+) -> tuple[float, tuple[float, float, float]]:
+    """The probability of a good match, and its rank with an interval, by pairs held out.
+
+    They tell of the share ``covered`` of the rows; of the others nothing is known.
+    """
     expected, deviation = with_held_out([pair.rank for pair in evidence.held_out])
-    expected = evidence.covered * expected + (1.0 - evidence.covered) * CHANCE
+    expected = covered * expected + (1.0 - covered) * CHANCE
     probability = float(norm.cdf((GOOD - expected) / deviation))
     return probability, (expected, expected - NINETY * deviation, expected + NINETY * deviation)
 
