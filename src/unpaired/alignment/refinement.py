@@ -130,6 +130,7 @@ def refine(
     found = Refined(view, _parts(rotation), 0.0, surprise, accepted)
     if not accepted:
         return found
+    rotation = search(view, pairs, rotation, rng)  # what is right in part leads further
     parts = widen(wide, pairs, rotation, rng)
     confirmed = confirmed_share(CanonicalCritic([wide], pairs), parts, rng)
     return replace(found, view=wide, parts=parts, confirmed=confirmed)
