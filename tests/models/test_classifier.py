@@ -43,6 +43,18 @@ def test_given_labels_are_kept_and_decide_the_names(seed):
     assert (clf.labels_ == truth).mean() >= 0.95
 
 
+def test_labels_of_one_class_do_not_vouch_for_the_others(seed):
+    images, vectors, truth = named_blobs(np.random.default_rng(seed))
+    labels = np.where((truth == 0) & (np.arange(len(truth)) < 120), 0, -1)
+    clf = unpaired.UnsupervisedClassifier(n_rounds=2, random_state=seed)
+    pairs = np.column_stack([np.flatnonzero(labels == 0), np.zeros((labels == 0).sum(), int)])
+    match = unpaired.match(images, vectors, pairs, relation="many-to-one", random_state=seed)
+    for verdict in (clf.fit(images, vectors, labels).verdict_, match.verdict):
+        assert not verdict.trusted
+        assert any("named as classes without any label" in reason for reason in verdict.reasons)
+    assert clf.name_certainty_.max() < 0.5
+
+
 def test_a_linear_svm_on_top(seed):
     images, vectors, truth = named_blobs(np.random.default_rng(seed))
     clf = unpaired.UnsupervisedClassifier(classifier="svm", random_state=seed)
