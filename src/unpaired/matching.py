@@ -22,7 +22,7 @@ from unpaired._random import RandomState, derive_rng, resolve_seed
 from unpaired._threads import few_threads
 from unpaired.aligned import Alignment as Alignment
 from unpaired.alignment.registration import register
-from unpaired.alignment.search import align_softly
+from unpaired.alignment.search import REFINED, align_softly, settled
 from unpaired.errors import InputError
 from unpaired.math.copies import first_copies
 from unpaired.problem.problem import MANY_TO_ONE, ONE_TO_ONE, Problem, check_problem
@@ -255,7 +255,7 @@ def solve_softly(problem: Problem, rng: np.random.Generator) -> Solution:
         [np.searchsorted(rows_x, problem.known[:, 0]), np.searchsorted(rows_y, problem.known[:, 1])]
     )
     side, start = problem.side, problem.start
-    return align_softly(
+    solution = align_softly(
         torch.as_tensor(problem.x[rows_x], dtype=torch.float32),
         torch.as_tensor(problem.y[rows_y], dtype=torch.float32),
         rng,
@@ -263,6 +263,10 @@ def solve_softly(problem: Problem, rng: np.random.Generator) -> Solution:
         similarity=None if side is None else torch.as_tensor(side.block(rows_x, rows_y)).float(),
         starts=None if start is None else {start.name: start.block(rows_x, rows_y)},
     )
+    if solution.kind != REFINED:
+        return solution
+    every = (torch.as_tensor(rows, dtype=torch.float32) for rows in (problem.x, problem.y))
+    return replace(solution, space=settled(solution.space, *every, problem.known, rng))
 
 
 def _sample(

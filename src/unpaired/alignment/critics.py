@@ -140,14 +140,18 @@ class CanonicalCritic:
 def blend(soft: Moments, known: Moments) -> Moments:
     """Covariances of soft pairs that weigh nothing yet, and of a few known ones beside them.
 
-    Diffuse plans have small covariances, so both are brought to one size; k known pairs count
-    2 k / (k + 30) times as much as all other rows together.
+    Diffuse plans have small covariances, so both are brought to one size.
     """
     if not known.n_pairs:
         return soft
-    share = 2.0 * known.n_pairs / (known.n_pairs + 30.0)
     size = soft.cross.norm().clamp_min(1e-30) / known.cross.norm().clamp_min(1e-30)
-    return Moments(soft.cross + share * size * known.cross, soft.own_x, soft.own_y, soft.n_pairs)
+    cross = soft.cross + known_share(known) * size * known.cross
+    return Moments(cross, soft.own_x, soft.own_y, soft.n_pairs)
+
+
+def known_share(known: Moments) -> float:
+    """How much k known pairs count beside all other rows together: 2 k / (k + 30)."""
+    return 2.0 * known.n_pairs / (known.n_pairs + 30.0)
 
 
 def moments_of(view: View, pairs: Tensor, weights: Tensor) -> Moments:

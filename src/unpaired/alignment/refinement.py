@@ -16,17 +16,20 @@ together ends farther apart, or comes back to the same answer.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import normalize
 
 from unpaired._log import track
 from unpaired.alignment.alternation import alternate, place_free
-from unpaired.alignment.critics import CanonicalCritic, Step
-from unpaired.math.canonical import Moments, canonical_maps
+from unpaired.alignment.critics import CanonicalCritic, Step, known_share, moments_of
 from unpaired.math.hubness import csls
+from unpaired.math.neighbours import Float32
+from unpaired.math.rotations import climb, closeness, nearest_rotation, overlap
 from unpaired.plans.plan import Pairs, plan_of
 from unpaired.spaces.space import Part
 from unpaired.views.features import fit_features
@@ -42,20 +45,19 @@ class RefinementConfig:
     per_root: float = 1.5
     """so many times the root of the number of rows: fewer are easier to find, and fewer rows tell
     fewer apart."""
-    read_rank: int = 512
-    """Principal components that are read in the end,"""
-    n_wide_rounds: int = 5
-    """after so many rounds with twice as many each time,"""
-    n_wide_rows: int = 2000
-    """on so many rows a side."""
-    n_rounds: int = 80
     n_rows: tuple[int, int] = (300, 1000)
-    """Rows a side in the first and in the last round, geometric between;"""
+    """Rows a side in the first rounds and in the last one, at most;"""
     first_share: float = 0.3
-    """this share of the rows at first, at most."""
+    """this share of the rows in the first, at most."""
+    n_steady: int = 60
+    """Rounds on few rows of a run that begins far away,"""
+    n_steady_near: int = 25
+    """and of one that begins at what others have reached;"""
+    n_growing: int = 15
+    """rounds in which the rows then grow by a constant factor."""
     temperature: float = 0.3
     """Of the plans, in standard deviations of the cosines."""
-    n_runs: int = 40
+    n_runs: int = 50
     """At most; fewer where"""
     n_back: int = 10
     """so many of them end where the closest one did, which is"""
@@ -75,10 +77,10 @@ class RefinementConfig:
     """Starts with random signs."""
     came_back: float = 0.3
     """Overlap with the answer from which on a run from one of them was on its way back there."""
+    n_compared: int = 1000
+    """Rows a side on which the runs of a search are compared, at most,"""
     n_judged: int = 2000
-    """Rows a side on which runs are compared, at most."""
-    n_judged_rounds: int = 40
-    """Rounds of the runs from starts with random signs, and of the one they are compared with."""
+    """and its end with runs from random signs."""
     least_spread: float = 0.07
     """Standard deviation of closeness that is believed at least, for one row; closeness is a mean
     over rows, and this falls with the root of their number."""
@@ -86,6 +88,16 @@ class RefinementConfig:
     """Standard deviations above runs from flipped starts from which on a second search is made,"""
     margin: float = 2.5
     """and above its end, from which on the answer is accepted, if that is another answer."""
+    read_rank: int = 512
+    """Principal components that are read in the end,"""
+    n_wide_rounds: int = 5
+    """after so many rounds with twice as many each time,"""
+    n_wide_rows: int = 2000
+    """on so many rows a side;"""
+    n_settled_rounds: int = 2
+    """and so many rounds"""
+    n_settled_rows: int = 12000
+    """on so many, at most."""
 
 
 REFINEMENT = RefinementConfig()
@@ -106,6 +118,34 @@ class Refined:
     """Whether both sides end closer to each other than strangers could."""
 
 
+@dataclass(frozen=True, eq=False)
+class Sides:
+    """The free rows of both sides in leading components, of unit length, and known pairs."""
+
+    x: Float32
+    y: Float32
+    known: Float32 | None = None
+    """(r_x, r_y) products of known pairs, in the size that they have beside those of soft ones."""
+
+    def draw(self, n_rows: int, rng: np.random.Generator) -> Sides:
+        """At most so many rows of each side; known pairs stay."""
+        x, y = (rows[np.sort(rng.permutation(len(rows))[:n_rows])] for rows in (self.x, self.y))
+        return replace(self, x=x, y=y)
+
+    def climb(self, rotation: Float32, n_steady: int, rng: np.random.Generator) -> Float32:
+        """Where a run on random samples ends: so many rounds on few rows, then on more and more."""
+        n_rows, heat = min(len(self.x), len(self.y)), REFINEMENT.temperature
+        first = min(REFINEMENT.n_rows[0], math.ceil(REFINEMENT.first_share * n_rows))
+        last = min(REFINEMENT.n_rows[1], n_rows)
+        growing = np.geomspace(first, last, REFINEMENT.n_growing).round().astype(int)
+        sizes = [*[first] * n_steady, *growing.tolist()]
+        return climb(self.x, self.y, rotation, sizes, heat, rng, self.known)
+
+    def closeness(self, rotation: Float32) -> float:
+        """The mean cosine of rows with the nearest one of the other side, once rotated."""
+        return closeness(self.x, self.y, rotation)
+
+
 def directions(x: Tensor, y: Tensor, rank: int, rng: np.random.Generator) -> View:
     """Both sides as directions around their means, in principal components as they are."""
     map_x, map_y = (fit_features(side, rng, max_rank=rank) for side in (x, y))
@@ -123,33 +163,49 @@ def refine(
     rank = min(REFINEMENT.search_rank, max(2, round(REFINEMENT.per_root * n_rows**0.5)))
     wide = directions(x, y, REFINEMENT.read_rank, rng)
     view = leading(wide, rank)
-    critic = _critic(view, pairs)
-    rotation = _rotation(critic(plan_of(*placed, REFINEMENT.start), Step(1.0, power=0.0))[0])
-    rotation = search(view, pairs, rotation, rng)
-    surprise, accepted = judge(view, pairs, rotation, rng)
-    found = Refined(view, _parts(rotation), 0.0, surprise, accepted)
+    sides = sides_of(view, pairs)
+    begin = plan_of(*placed, REFINEMENT.start).apply(view.y[pairs.free_y])
+    cross = (view.x[pairs.free_x].T @ begin).cpu().numpy()
+    if sides.known is not None:
+        cross += np.linalg.norm(cross) * sides.known
+    rotation = search(sides, nearest_rotation(cross), rng)
+    surprise, accepted = judge(replace(sides, known=None), rotation, rng)
     if not accepted:
-        return found
-    rotation = search(view, pairs, rotation, rng)  # what is right in part leads further
-    parts = widen(wide, pairs, rotation, rng)
+        return Refined(view, _parts(rotation, view.x), 0.0, surprise, accepted)
+    rotation = search(sides, rotation, rng)  # what is right in part leads further
+    parts = widen(wide, pairs, _parts(rotation, view.x), rng)
     confirmed = confirmed_share(CanonicalCritic([wide], pairs), parts, rng)
-    return replace(found, view=wide, parts=parts, confirmed=confirmed)
+    return Refined(wide, parts, confirmed, surprise, accepted)
 
 
-def search(view: View, pairs: Pairs, start: Tensor, rng: np.random.Generator) -> Tensor:
+def sides_of(view: View, pairs: Pairs) -> Sides:
+    """The free rows of a view, and its known pairs."""
+    x, y = (
+        normalize(placed[free]).cpu().numpy()
+        for placed, free in ((view.x, pairs.free_x), (view.y, pairs.free_y))
+    )
+    if not len(pairs.known):
+        return Sides(x, y)
+    known = moments_of(view, pairs.known, pairs.weights)
+    cross = known_share(known) * known.cross / known.cross.norm().clamp_min(1e-30)
+    return Sides(x, y, cross.cpu().numpy())
+
+
+def search(sides: Sides, start: Float32, rng: np.random.Generator) -> Float32:
     """The rotation (r_x, r_y) of the run that brings both sides closest to each other."""
-    judged = pairs.draw(REFINEMENT.n_judged, rng)
-    runs: list[Tensor] = []
+    compared = sides.draw(REFINEMENT.n_compared, rng)
+    runs: list[Float32] = []
     reached: list[float] = []
     for number in track(range(REFINEMENT.n_runs), "Refining on random samples"):
-        begin = start
+        begin, n_steady = start, REFINEMENT.n_steady
         if number >= REFINEMENT.n_first:
             parents = np.argsort(reached)[-REFINEMENT.n_parents :]
             begin = mix([runs[parent] for parent in parents], rng)
+            n_steady = REFINEMENT.n_steady_near
         elif number:
             begin = change_signs(start, REFINEMENT.first_signs, rng)
-        runs.append(climb(view, pairs, begin, rng, REFINEMENT.n_rounds))
-        reached.append(closeness(view, judged, runs[-1]))
+        runs.append(sides.climb(begin, n_steady, rng))
+        reached.append(compared.closeness(runs[-1]))
         best = runs[int(np.argmax(reached))]
         back = sum(overlap(best, run) >= REFINEMENT.settled for run in runs)
         if back > REFINEMENT.n_back:
@@ -157,36 +213,20 @@ def search(view: View, pairs: Pairs, start: Tensor, rng: np.random.Generator) ->
     return best
 
 
-def change_signs(rotation: Tensor, share: float, rng: np.random.Generator) -> Tensor:
+def change_signs(rotation: Float32, share: float, rng: np.random.Generator) -> Float32:
     """The rotation after this share of the components of x, drawn at random, change their sign."""
     signs = np.where(rng.random((len(rotation), 1)) < share, -1.0, 1.0)
-    return torch.as_tensor(signs).to(rotation) * rotation
+    return np.asarray(signs.astype(rotation.dtype) * rotation)
 
 
-def mix(rotations: list[Tensor], rng: np.random.Generator) -> Tensor:
+def mix(rotations: list[Float32], rng: np.random.Generator) -> Float32:
     """Where two of the rotations, drawn at random, send components of x: each as one of them."""
     one, other = (rotations[i] for i in rng.permutation(len(rotations))[:2])
-    from_one = torch.as_tensor(rng.random((len(one), 1)) < 0.5, device=one.device)
-    return change_signs(torch.where(from_one, one, other), REFINEMENT.later_signs, rng)
+    mixed = np.where(rng.random((len(one), 1)) < 0.5, one, other)
+    return change_signs(mixed, REFINEMENT.later_signs, rng)
 
 
-def climb(
-    view: View,
-    pairs: Pairs,
-    rotation: Tensor,
-    rng: np.random.Generator,
-    n_rounds: int,
-) -> Tensor:
-    """The rotation (r_x, r_y) that one run on random samples ends at."""
-    critic = _critic(view, pairs)
-    schedule = _schedule(min(len(pairs.free_x), len(pairs.free_y)), n_rounds)
-    *_, end = alternate(critic, schedule, parts=_parts(rotation), rng=rng)
-    return _rotation(critic.on(end.pairs)(end.plan, schedule[-1])[0])
-
-
-def judge(
-    view: View, pairs: Pairs, rotation: Tensor, rng: np.random.Generator
-) -> tuple[float, bool]:
+def judge(sides: Sides, rotation: Float32, rng: np.random.Generator) -> tuple[float, bool]:
     """How much closer the rotation is than runs from random signs end, and whether it is accepted.
 
     In standard deviations of the latter; a run from the rotation is compared with them. Those that
@@ -194,41 +234,28 @@ def judge(
     not reach what a search does: a search from random signs has to come back, too, or to end
     farther apart.
     """
-    free = Pairs(pairs.known[:0], pairs.weights[:0], pairs.free_x, pairs.free_y)
-    judged, rounds = free.draw(REFINEMENT.n_judged, rng), REFINEMENT.n_judged_rounds
-    own = climb(view, judged, rotation, rng, rounds)
+    judged, n_steady = sides.draw(REFINEMENT.n_judged, rng), REFINEMENT.n_steady_near
+    own = judged.climb(rotation, n_steady, rng)
     ends: list[float] = []
     for _ in track(range(2 * REFINEMENT.n_flips), "Comparing with starts of random signs"):
-        other = climb(view, judged, change_signs(rotation, 0.5, rng), rng, rounds)
+        other = judged.climb(change_signs(rotation, 0.5, rng), n_steady, rng)
         if overlap(own, other) < REFINEMENT.came_back:
-            ends.append(closeness(view, judged, other))
+            ends.append(judged.closeness(other))
         if len(ends) == REFINEMENT.n_flips:
             break
     else:
         return 0.0, False
-    n_rows = min(len(judged.free_x), len(judged.free_y))
+    n_rows = min(len(judged.x), len(judged.y))
     spread = max(float(np.std(ends, ddof=1)), REFINEMENT.least_spread / math.sqrt(n_rows))
-    reached = closeness(view, judged, own)
+    reached = judged.closeness(own)
     surprise = float(reached - np.mean(ends)) / spread
     if surprise < REFINEMENT.surprise:
         return surprise, False
-    rival = search(view, free, change_signs(rotation, 0.5, rng), rng)
-    rival = climb(view, judged, rival, rng, rounds)
+    rival = search(sides, change_signs(rotation, 0.5, rng), rng)
+    rival = judged.climb(rival, n_steady, rng)
     back = overlap(own, rival) >= REFINEMENT.came_back
-    margin = (reached - closeness(view, judged, rival)) / spread
+    margin = (reached - judged.closeness(rival)) / spread
     return surprise, back or margin >= REFINEMENT.margin
-
-
-def closeness(view: View, pairs: Pairs, rotation: Tensor) -> float:
-    """The mean cosine of the free rows with the nearest one of the other side, once rotated."""
-    left, right = place_free(CanonicalCritic([view], pairs), _parts(rotation))
-    scores = left @ right.T
-    return float(scores.amax(1).mean() + scores.amax(0).mean()) / 2.0
-
-
-def overlap(one: Tensor, other: Tensor) -> float:
-    """The mean cosine of where two rotations send a component: 1 if the same, about 0 by chance."""
-    return float((one * other).sum()) / min(one.shape)
 
 
 def mutual(scores: Tensor) -> tuple[Tensor, Tensor]:
@@ -254,21 +281,22 @@ def confirmed_share(critic: CanonicalCritic, parts: list[Part], rng: np.random.G
     for fitted, held_out in (halves, halves[::-1]):
         if not len(fitted) or not len(held_out):
             continue
-        (part,) = _parts(x[rows[fitted]].T @ y[partners[fitted]])
+        cross = x[rows[fitted]].T @ y[partners[fitted]]
+        (part,) = _parts(nearest_rotation(cross.cpu().numpy()), x)
         placed = part.embed(x[rows[held_out]], 0), part.embed(y[partners[held_out]], 1)
         again = csls(placed[0] @ placed[1].T).argmax(1)
         found += int((again == torch.arange(len(held_out), device=again.device)).sum())
     return float(found / min(scores.shape))
 
 
-def widen(view: View, pairs: Pairs, rotation: Tensor, rng: np.random.Generator) -> list[Part]:
+def widen(view: View, pairs: Pairs, parts: list[Part], rng: np.random.Generator) -> list[Part]:
     """Rotations of all components of the view, from one of its leading ones.
 
     Partners named by some components teach twice as many, until all are taught.
     """
     step = Step(REFINEMENT.temperature, power=0.0, n_rows=REFINEMENT.n_wide_rows)
-    rank, most = max(rotation.shape), max(view.x.shape[1], view.y.shape[1])
-    parts, narrow = _parts(rotation), leading(view, rank)
+    rank, most = max(len(side) for side in parts[0].maps), max(view.x.shape[1], view.y.shape[1])
+    narrow = leading(view, rank)
     while True:
         (last,) = alternate(_critic(narrow, pairs), [step], parts=parts, rng=rng)
         rank = min(2 * rank, most)
@@ -281,6 +309,15 @@ def widen(view: View, pairs: Pairs, rotation: Tensor, rng: np.random.Generator) 
             return parts
 
 
+def settle(view: View, pairs: Pairs, parts: Sequence[Part], rng: np.random.Generator) -> list[Part]:
+    """The rotation after rounds on all rows: what finds partners tells them apart on many."""
+    step = Step(REFINEMENT.temperature, power=0.0, n_rows=REFINEMENT.n_settled_rows)
+    critic = _critic(view, pairs)
+    steps = [step] * REFINEMENT.n_settled_rounds
+    *_, last = alternate(critic, steps, parts=list(parts), rng=rng)
+    return critic.on(last.pairs)(last.plan, step)[0]
+
+
 def leading(view: View, rank: int) -> View:
     """The leading coordinates of both sides."""
     return View(view.map_x, view.map_y, view.x[:, :rank], view.y[:, :rank])
@@ -291,25 +328,9 @@ def _critic(view: View, pairs: Pairs) -> CanonicalCritic:
     return CanonicalCritic([view], pairs, even=False)
 
 
-def _schedule(n_rows: int, n_rounds: int) -> list[Step]:
-    """Steps on samples that grow by a constant factor."""
-    first = min(REFINEMENT.n_rows[0], math.ceil(REFINEMENT.first_share * n_rows))
-    last = min(REFINEMENT.n_rows[1], n_rows)
-    sizes = np.geomspace(first, last, n_rounds).round().astype(int)
-    return [Step(REFINEMENT.temperature, power=0.0, n_rows=int(size)) for size in sizes]
-
-
-def _rotation(parts: list[Part]) -> Tensor:
-    """The orthogonal map (r_x, r_y) of a part whose directions count alike."""
-    left, right = parts[0].maps
-    return left @ right.T
-
-
-def _parts(rotation: Tensor) -> list[Part]:
-    """The orthogonal map nearest to a matrix, as a part."""
-    none = rotation.new_zeros(0, 0)
-    size = min(rotation.shape)
-    maps = canonical_maps(
-        Moments(rotation, none, none, 1.0), (np.inf, np.inf), width=size, power=0.0
-    )
-    return [Part(0, (maps.x, maps.y))]
+def _parts(rotation: Float32, like: Tensor) -> list[Part]:
+    """A rotation (r_x, r_y) as a part: the larger side is sent into the smaller one."""
+    found = torch.from_numpy(rotation).to(like)
+    r_x, r_y = found.shape
+    eye = torch.eye(min(r_x, r_y)).to(like)
+    return [Part(0, (found, eye) if r_x >= r_y else (eye, found.T.contiguous()))]

@@ -28,7 +28,7 @@ from unpaired.alignment.profiles import (
     relative_score,
     with_side_information,
 )
-from unpaired.alignment.refinement import refine
+from unpaired.alignment.refinement import refine, settle
 from unpaired.alignment.starts import JOINT, OWN
 from unpaired.plans.plan import DensePlan, Pairs, dense_plan, make_pairs, mean_plan
 from unpaired.spaces.readout import held_out
@@ -38,7 +38,9 @@ from unpaired.types import FloatArray, IntArray
 from unpaired.views.view import GEODESICS, KERNEL, LINEAR, View, fit_view, smooth_view
 
 VIEWS = (LINEAR, *GEODESICS)
-READ_TEMPERATURES = {"profiles": 0.25, "known pairs": 0.15, "refined": 0.1}
+REFINED = "refined"
+"""The kind of a solution whose refinement was kept."""
+READ_TEMPERATURES = {"profiles": 0.25, "known pairs": 0.15, REFINED: 0.1}
 """At which confidence is read from the scores, by how the maps were found."""
 HUB_SHARE = 15
 """One row in so many of the other side counts as near a row in the hub correction."""
@@ -151,7 +153,7 @@ def align_softly(
         refined = refine(x, y, pairs, place_free(critic, parts), rng)
         evidence = replace(evidence, confirmed=refined.confirmed, surprise=refined.surprise)
         if refined.accepted:
-            kind, space = "refined", build_space([refined.view], refined.parts, n_nearest=N_NEAREST)
+            kind, space = REFINED, build_space([refined.view], refined.parts, n_nearest=N_NEAREST)
             notes.append("Refinement on random samples was kept: strangers would not end so close.")
     return Solution(
         search.space(parts) if space is None else space,
@@ -162,6 +164,14 @@ def align_softly(
         history=history,
         notes=notes,
     )
+
+
+def settled(space: Space, x: Tensor, y: Tensor, known: IntArray, rng: np.random.Generator) -> Space:
+    """The space of a refined solution after rounds on all rows, also those it was not found on."""
+    ((map_x, map_y),) = space.features
+    view = View(map_x, map_y, map_x(x), map_y(y))
+    pairs = make_pairs(known, len(x), len(y), x.device)
+    return build_space([view], settle(view, pairs, space.parts, rng), n_nearest=N_NEAREST)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,8 +11,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from unpaired.math.neighbours import Float32
 from unpaired.math.principal import principal
-from unpaired.plans.plan import dense_plan
+from unpaired.math.rotations import nearest_rotation, soft_cross
 from unpaired.problem.problem import Problem
 from unpaired.spaces.solution import Solution
 
@@ -46,17 +47,20 @@ def gap_above_flips(problem: Problem, solution: Solution, rng: np.random.Generat
         torch.as_tensor(side[own], dtype=torch.float32)
         for side, own in zip((problem.x, problem.y), rows, strict=True)
     )
-    return gap_of_scores(solution.space.scores(x, y), half_whitened(x), half_whitened(y), rng)
+    scores = solution.space.scores(x, y).cpu().numpy()
+    return gap_of_scores(scores, half_whitened(x), half_whitened(y), rng)
 
 
-def gap_of_scores(scores: Tensor, x: Tensor, y: Tensor, rng: np.random.Generator) -> float:
+def gap_of_scores(scores: Float32, x: Float32, y: Float32, rng: np.random.Generator) -> float:
     """The same by scores (n_x, n_y) of rows in coordinates x (n_x, p) and y (n_y, q)."""
-    reached, rotation = _climb(x, y, _rotation(x, y, scores))
+    begin = nearest_rotation(soft_cross(x, y, scores.copy(), TEMPERATURE))
+    reached, rotation = _climb(x, y, begin)
     answer = x @ rotation @ y.T
-    left, _, right = torch.linalg.svd(_matched(x, y, answer), full_matrices=False)
+    cross = soft_cross(x, y, answer.copy(), TEMPERATURE)
+    left, _, right = np.linalg.svd(cross, full_matrices=False)
     ends = []
     for number in range(N_FLIPS):
-        signs = torch.as_tensor(1 - 2 * rng.integers(2, size=left.shape[1])).to(left)
+        signs = (1 - 2 * rng.integers(2, size=left.shape[1])).astype(left.dtype)
         signs = signs * -signs[0] if number % 2 else signs
         other, end = _climb(x, y, (left * signs) @ right)
         if _correlation(x @ end @ y.T, answer) < CAME_BACK:
@@ -67,42 +71,27 @@ def gap_of_scores(scores: Tensor, x: Tensor, y: Tensor, rng: np.random.Generator
     return max(0.0, (reached - usual) / max(1.0 - usual, 1e-6))
 
 
-def half_whitened(rows: Tensor) -> Tensor:
+def half_whitened(rows: Tensor) -> Float32:
     """Principal scores (n, r), each spread by the root of what it was, rows of unit length."""
     found = principal(rows, MOST_DIRECTIONS)
     inside = torch.cumsum(found.variances, 0) < KEPT * found.total
     kept = min(int(inside.sum()) + 1, len(found.variances))
     variances = found.variances[:kept].clamp_min(1e-30)
     placed = (rows - found.mean) @ found.axes[:, :kept] / variances**0.25
-    return placed / placed.square().sum(1).mean().clamp_min(1e-30).sqrt()
+    return (placed / placed.square().sum(1).mean().clamp_min(1e-30).sqrt()).cpu().numpy()
 
 
-def _climb(x: Tensor, y: Tensor, rotation: Tensor) -> tuple[float, Tensor]:
+def _climb(x: Float32, y: Float32, rotation: Float32) -> tuple[float, Float32]:
     """The dependence (linear CKA under a soft plan) that rounds from a rotation end at."""
-    own = ((x.T @ x / len(x)).norm() * (y.T @ y / len(y)).norm()).clamp_min(1e-30)
+    own = max(float(np.linalg.norm(x.T @ x) * np.linalg.norm(y.T @ y)), 1e-30)
     reached = 0.0
     for _ in range(N_ROUNDS):
-        matched = _matched(x, y, x @ rotation @ y.T)
-        reached = float(matched.square().sum() / own)
-        rotation = _nearest(matched)
-    return min(reached, 1.0), rotation
+        cross = soft_cross(x, y, x @ rotation @ y.T, TEMPERATURE)
+        reached = float(np.square(cross).sum()) / own
+        rotation = nearest_rotation(cross)
+    return min(reached * len(y) / len(x), 1.0), rotation
 
 
-def _rotation(x: Tensor, y: Tensor, scores: Tensor) -> Tensor:
-    return _nearest(_matched(x, y, scores))
-
-
-def _matched(x: Tensor, y: Tensor, scores: Tensor) -> Tensor:
-    """Products (p, q) of coordinates of rows with those of their expected partners."""
-    return x.T @ dense_plan(scores, TEMPERATURE).apply(y) / len(x)
-
-
-def _nearest(products: Tensor) -> Tensor:
-    """The orthogonal map nearest to a matrix."""
-    left, _, right = torch.linalg.svd(products, full_matrices=False)
-    return left @ right
-
-
-def _correlation(first: Tensor, second: Tensor) -> float:
+def _correlation(first: Float32, second: Float32) -> float:
     a, b = first - first.mean(), second - second.mean()
-    return float((a * b).sum() / (a.norm() * b.norm()).clamp_min(1e-30))
+    return float((a * b).sum() / max(float(np.linalg.norm(a) * np.linalg.norm(b)), 1e-30))
