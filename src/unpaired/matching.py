@@ -265,8 +265,8 @@ def solve_softly(problem: Problem, rng: np.random.Generator) -> Solution:
     )
     if solution.kind != REFINED:
         return solution
-    every = (torch.as_tensor(rows, dtype=torch.float32) for rows in (problem.x, problem.y))
-    return replace(solution, space=settled(solution.space, *every, problem.known, rng))
+    x, y = (torch.as_tensor(rows, dtype=torch.float32) for rows in (problem.x, problem.y))
+    return replace(solution, space=settled(solution.space, x, y, problem.known, rng))
 
 
 def _sample(

@@ -96,16 +96,14 @@ def register(problem: Problem, rng: np.random.Generator) -> Registration:
             rotation, contrast = refine_rotation(pairing, guess, few)
         if contrast <= CLEAR and null is None:
             null = _null_contrast(pairing, few, rng)
-        kernel = kernel_features(pairing, rng)
         if hopeless and null is not None:  # fewer queries read higher: told in units of all
             contrast *= null / max(floors[id(pairing)], 1e-12)
             fitted = rotation_map(rotation, contrast)
-        elif contrast > CLEAR or null is None:
-            fitted = fit_map(pairing, rotation, few, kernel, min_gain=0.01)
         else:
-            promising = contrast > 1.2 * null  # of what wrong rotations reach
-            rows = many if promising else few
-            fitted = fit_map(pairing, rotation, rows, kernel, min_gain=0.002)
+            clear = contrast > CLEAR or null is None
+            promising = null is not None and contrast > 1.2 * null  # of what wrong rotations reach
+            rows, gain = (few, 0.01) if clear else (many if promising else few, 0.002)
+            fitted = fit_map(pairing, rotation, rows, kernel_features(pairing, rng), min_gain=gain)
         if best is None or fitted.contrast > best[1].contrast:
             best = (pairing, fitted)
         trusted = not hopeless and _stands_out(fitted.contrast, null, list(tried.values()))

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from unpaired.math.neighbours import Float32
 
@@ -18,10 +19,15 @@ N_SCALINGS, RELAXATION = 7, 1.4
 TINY = np.float32(1e-37)
 
 
+def products(x: Float32, y: Float32, rotation: Float32) -> Float32:
+    """Products (n_x, n_y) of the rotated rows of x with those of y."""
+    return _single((x @ rotation) @ y.T)
+
+
 def nearest_rotation(matrix: Float32) -> Float32:
     """The orthogonal matrix (p, q) nearest to a matrix."""
     left, _, right = np.linalg.svd(matrix, full_matrices=False)
-    return np.asarray(left @ right)
+    return _single(left @ right)
 
 
 def soft_cross(x: Float32, y: Float32, scores: Float32, temperature: float) -> Float32:
@@ -41,13 +47,13 @@ def soft_cross(x: Float32, y: Float32, scores: Float32, temperature: float) -> F
     farther = np.float32(0.0)
     for _ in range(N_SCALINGS):
         found = np.float32(1 / n_x) / np.maximum(kernel @ v, TINY)
-        u = found * (found / u) ** farther if farther else found
+        u = _single(found * (found / u) ** farther if farther else found)
         found = np.float32(1 / n_y) / np.maximum(u @ kernel, TINY)
-        v = found * (found / v) ** farther if farther else found
+        v = _single(found * (found / v) ** farther if farther else found)
         farther = np.float32(RELAXATION - 1.0)
     expected = kernel @ (v[:, None] * y)
     expected /= np.maximum(kernel @ v, TINY)[:, None]
-    return np.asarray(x.T @ expected)
+    return _single(x.T @ expected)
 
 
 def climb(
@@ -65,7 +71,7 @@ def climb(
     """
     for size in sizes:
         left, right = (rows[rng.permutation(len(rows))[:size]] for rows in (x, y))
-        cross = soft_cross(left, right, (left @ rotation) @ right.T, temperature)
+        cross = soft_cross(left, right, products(left, right, rotation), temperature)
         if known is not None:
             cross += np.linalg.norm(cross) * known
         rotation = nearest_rotation(cross)
@@ -74,10 +80,15 @@ def climb(
 
 def closeness(x: Float32, y: Float32, rotation: Float32) -> float:
     """The mean product of rows with the nearest one of the other side, once rotated."""
-    scores = (x @ rotation) @ y.T
+    scores = products(x, y, rotation)
     return float(scores.max(1).mean() + scores.max(0).mean()) / 2.0
 
 
 def overlap(one: Float32, other: Float32) -> float:
     """The mean cosine of where two rotations send a component: 1 if the same, about 0 by chance."""
     return float((one * other).sum()) / min(one.shape)
+
+
+def _single(values: NDArray[np.floating]) -> Float32:
+    """The values in single precision, which they have already: NumPy's types do not tell."""
+    return np.asarray(values, dtype=np.float32)

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from unpaired.math.neighbours import Float32
 from unpaired.math.principal import principal
-from unpaired.math.rotations import nearest_rotation, soft_cross
+from unpaired.math.rotations import nearest_rotation, products, soft_cross
 from unpaired.problem.problem import Problem
 from unpaired.spaces.solution import Solution
 
@@ -55,7 +55,7 @@ def gap_of_scores(scores: Float32, x: Float32, y: Float32, rng: np.random.Genera
     """The same by scores (n_x, n_y) of rows in coordinates x (n_x, p) and y (n_y, q)."""
     begin = nearest_rotation(soft_cross(x, y, scores.copy(), TEMPERATURE))
     reached, rotation = _climb(x, y, begin)
-    answer = x @ rotation @ y.T
+    answer = products(x, y, rotation)
     cross = soft_cross(x, y, answer.copy(), TEMPERATURE)
     left, _, right = np.linalg.svd(cross, full_matrices=False)
     ends = []
@@ -63,7 +63,7 @@ def gap_of_scores(scores: Float32, x: Float32, y: Float32, rng: np.random.Genera
         signs = (1 - 2 * rng.integers(2, size=left.shape[1])).astype(left.dtype)
         signs = signs * -signs[0] if number % 2 else signs
         other, end = _climb(x, y, (left * signs) @ right)
-        if _correlation(x @ end @ y.T, answer) < CAME_BACK:
+        if _correlation(products(x, y, end), answer) < CAME_BACK:
             ends.append(other)
     if len(ends) < LEAST_ENDS:
         return 0.0
@@ -86,7 +86,7 @@ def _climb(x: Float32, y: Float32, rotation: Float32) -> tuple[float, Float32]:
     own = max(float(np.linalg.norm(x.T @ x) * np.linalg.norm(y.T @ y)), 1e-30)
     reached = 0.0
     for _ in range(N_ROUNDS):
-        cross = soft_cross(x, y, x @ rotation @ y.T, TEMPERATURE)
+        cross = soft_cross(x, y, products(x, y, rotation), TEMPERATURE)
         reached = float(np.square(cross).sum()) / own
         rotation = nearest_rotation(cross)
     return min(reached * len(y) / len(x), 1.0), rotation
