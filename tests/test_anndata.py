@@ -216,6 +216,8 @@ def test_mistakes_are_told_and_nothing_is_noted(assays):
         ('atac.obsm["X_lsi"] must be finite', (rna, holed, "X_pca", "X_lsi"), {}),
         ('there is no "kind". There is cell_type.', (rna, atac, "X_pca"), {"labels": "kind"}),
         ("min_confidence must be a number from 0 to 1", (rna, atac), {"min_confidence": 7}),
+        ("min_label_confidence must be left out where labels are not carried over", (rna, atac),
+         {"min_label_confidence": 0.5}),
     ]:  # fmt: skip
         assert words in message_of(InputError, match, *arguments, **options)
     for cells in (rna, atac):

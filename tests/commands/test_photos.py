@@ -208,6 +208,14 @@ def test_vectors_made_before_are_named_too(place, tmp_path):
             ("classify", "old", "names.csv", "--encoder", "pixels", "--labels", "other.csv"),
             "labels must have a line file,name",
         ),
+        (("classify", "nowhere", "names.txt", "--encoder", "pixels"), "There is no file nowhere"),
+        (("classify", "v.csv", "names.csv", "--encoder", "pixels"), "--encoder must be left out"),
+        (
+            ("classify", "old", "names.csv", "--text-encoder", "use"),
+            "--text-encoder must be left out where NAMES is a table of vectors",
+        ),
+        (("classify", "v.csv", "names.csv", "--cache", "kept"), "--cache must be left out"),
+        (("predict", "old", "v.csv", "--cache", "kept"), "--cache must be left out"),
         (("predict", "old", "old"), "does not hold a saved estimator"),
         (("predict", "old", "old", "--out", "x.npy"), "--out must end in .csv"),
         (("encode", "images", "names.txt", "--encoder", "pixels"), "it is a file"),
@@ -225,6 +233,7 @@ def test_mistakes_are_one_sentence_and_nothing_is_written(place, tmp_path, argum
     (tmp_path / "few" / "a.png").write_bytes((folder / "old" / file).read_bytes())
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "a.png").write_bytes(b"no")
+    (tmp_path / "v.csv").write_text("a,b\n1.5,2\n2.5,1\n")
     (tmp_path / "wrong.csv").write_text(f"{file},redd\n")
     (tmp_path / "other.csv").write_text(f"{file},red\nnone.png,red\n")
     before = {path.name for path in tmp_path.iterdir()} | {"cache"}
