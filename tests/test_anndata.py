@@ -155,6 +155,12 @@ def test_labels_stop_at_the_cut_off(assays, rng):
     assert missing.sum() == (sure < least).sum() > 0
     assert (missing == (atac.obs["unpaired_partner"] == "")).all()
     assert (atac.obs["unpaired_confidence"][~missing] >= least).all()
+    labelled = {"labels": "cell_type", "min_label_confidence": least}
+    unpaired.anndata.match(rna, atac, "X_pca", "X_lsi", **labelled)
+    told = atac.obs["unpaired_cell_type"].notna()
+    assert 0 < told.sum() < (atac.obs["unpaired_partner"] != "").sum()
+    assert (atac.obs["unpaired_cell_type_confidence"][told] >= least).all()
+    assert (atac.obs["unpaired_cell_type_confidence"][~told] == 0).all()
 
 
 def notes(space, partner):

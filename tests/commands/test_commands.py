@@ -134,6 +134,10 @@ def test_stopping_by_ctrl_c_keeps_finished_cells(place):
             ("bench", "matching", "--config", "config.toml", "--redo-stale", "--confirm-stale"),
             "--redo-stale must be left out where --confirm-stale is given",
         ),
+        (
+            ("bench", "matching", "--config", "config.toml", "--confirm-stale"),
+            "--confirm-stale needs finished cells",
+        ),
         (("bench", "table", "."), "must hold finished cells"),
         (("bench", "table", "nowhere"), "There is no folder nowhere"),
         (("data", "check", "nowhere"), "There is no folder nowhere"),

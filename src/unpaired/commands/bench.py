@@ -179,6 +179,11 @@ def _run(
         )
     chosen = select(chosen, methods, seeds)
     folder = out if out is not None else Path("runs") / config.stem
+    if confirm_stale and not folder.is_dir():
+        raise InputError(
+            f"--confirm-stale needs finished cells: there is no folder {folder}. Run the benchmark "
+            "first, or name its results by --out."
+        )
     from unpaired.bench.run import run_bench  # heavy, so only for a configuration that is right
 
     root = None if data is None else str(data)
