@@ -132,12 +132,17 @@ def test_a_folder_is_named_and_new_photos_by_its_model(place, tmp_path):
     new = run("predict", "named/model", folder / "new", "--out", "new.csv", cwd=tmp_path)
     assert new.returncode == 0, new.stderr
     assert share_right(tmp_path / "new.csv", told["new"]) >= 0.9
+    certainty = unpaired.load(tmp_path / "named" / "model").name_certainty_.max()
+    assert certainty < 0.9  # nobody vouches for names by geometry alone
+    for file in (tmp_path / "named" / "labels.csv", tmp_path / "new.csv"):
+        assert max(float(row["confidence"]) for row in rows_of(file)) <= certainty + 1e-4
     again = run(
         *("classify", folder / "old", folder / "names.csv", "--encoder", "pixels"),
-        *("--out", "named", "--quiet"),
+        *("--out", "named", "--quiet", "--seed", "3"),
         cwd=tmp_path,
     )
     assert (again.returncode, again.stdout) == (0, "")
+    assert unpaired.load(tmp_path / "named" / "model").seed_ == 3
 
 
 def test_photos_by_a_dictionary_of_their_own_patches(place, tmp_path, typed, monkeypatch):
