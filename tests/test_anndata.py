@@ -155,6 +155,12 @@ def test_labels_stop_at_the_cut_off(assays, rng):
     assert missing.sum() == (sure < least).sum() > 0
     assert (missing == (atac.obs["unpaired_partner"] == "")).all()
     assert (atac.obs["unpaired_confidence"][~missing] >= least).all()
+    labelled = {"labels": "cell_type", "min_label_confidence": least}
+    unpaired.anndata.match(rna, atac, "X_pca", "X_lsi", **labelled)
+    told = atac.obs["unpaired_cell_type"].notna()
+    assert 0 < told.sum() < (atac.obs["unpaired_partner"] != "").sum()
+    assert (atac.obs["unpaired_cell_type_confidence"][told] >= least).all()
+    assert (atac.obs["unpaired_cell_type_confidence"][~told] == 0).all()
 
 
 def notes(space, partner):
@@ -216,6 +222,8 @@ def test_mistakes_are_told_and_nothing_is_noted(assays):
         ('atac.obsm["X_lsi"] must be finite', (rna, holed, "X_pca", "X_lsi"), {}),
         ('there is no "kind". There is cell_type.', (rna, atac, "X_pca"), {"labels": "kind"}),
         ("min_confidence must be a number from 0 to 1", (rna, atac), {"min_confidence": 7}),
+        ("min_label_confidence must be left out where labels are not carried over", (rna, atac),
+         {"min_label_confidence": 0.5}),
     ]:  # fmt: skip
         assert words in message_of(InputError, match, *arguments, **options)
     for cells in (rna, atac):

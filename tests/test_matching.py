@@ -395,6 +395,7 @@ def test_rows_of_weight_zero_do_not_change_the_others(kind, easy, found, soft, s
     match = unpaired.match(*wide, weights=weights)
     np.testing.assert_array_equal(match.partner[places[0]], places[1][plain.partner])
     np.testing.assert_array_equal(match.confidence[places[0]], plain.confidence)
+    assert match.verdict == plain.verdict
     rest = np.setdiff1d(np.arange(len(wide[0])), places[0])
     assert (match.confidence[rest] == 0).all()
     assert one_to_one(match.partner, len(wide[1]))

@@ -1,4 +1,4 @@
-"""Match two collections that were never paired: Deep Matching Autoencoders on PyTorch."""
+"""Match two collections that were never paired, with no pairs known, a few, or all."""
 
 from __future__ import annotations
 

@@ -85,6 +85,11 @@ def match(
         raise InputError(
             f"min_label_confidence must be between 0 and 1: got {min_label_confidence!r}. Pass 0.5."
         )
+    if labels is None and min_label_confidence:
+        raise InputError(
+            "min_label_confidence must be left out where labels are not carried over: got "
+            f"{min_label_confidence!r}. Name a column as labels, or leave it out."
+        )
     if labels is not None and labels not in rna.obs and labels not in atac.obs:
         known = ", ".join(dict.fromkeys([*rna.obs.columns, *atac.obs.columns]))
         raise InputError(

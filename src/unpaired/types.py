@@ -95,7 +95,7 @@ class Match:
     n_y: int
     relation: str = "one-to-one"
     agreement: float = float("nan")
-    """How well independent starts agree, 0 to 1; NaN when only one start was run."""
+    """How well independent starts agree, 0 to 1; NaN: not measured, as for evident partners."""
     gap: float = float("nan")
     """How far the objective is above that of random maps, as a share of what was possible; NaN: not
     measured."""

@@ -70,6 +70,20 @@ def test_the_largest_dependence_of_a_steady_view_wins():
     assert views == ["b"]
 
 
+def test_a_view_whose_two_maps_are_unrelated_is_not_read(rng):
+    same, other = (torch.tensor(rng.random((200, 200))) for _ in range(2))
+    near = same + 0.3 * other
+    finalists = [
+        finalist("a", OWN, 0.4, same),
+        finalist("a", JOINT, 0.4, near),
+        finalist("b", OWN, 0.9, same),
+        finalist("b", JOINT, 0.9, other),
+    ]
+    winner, views = choose(finalists, SearchConfig().unsteady)
+    assert winner.view == "a"
+    assert views == ["a"]
+
+
 def test_a_given_start_wins_only_above_all_profiles():
     finalists = [
         finalist("a", OWN, 0.4),

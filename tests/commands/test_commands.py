@@ -130,6 +130,14 @@ def test_stopping_by_ctrl_c_keeps_finished_cells(place):
     [
         (("bench", "retrieval", "--config", "config.toml"), "run unpaired bench matching"),
         (("bench", "matching", "--config", "none.toml"), "There is no configuration none.toml"),
+        (
+            ("bench", "matching", "--config", "config.toml", "--redo-stale", "--confirm-stale"),
+            "--redo-stale must be left out where --confirm-stale is given",
+        ),
+        (
+            ("bench", "matching", "--config", "config.toml", "--confirm-stale"),
+            "--confirm-stale needs finished cells",
+        ),
         (("bench", "table", "."), "must hold finished cells"),
         (("bench", "table", "nowhere"), "There is no folder nowhere"),
         (("data", "check", "nowhere"), "There is no folder nowhere"),

@@ -30,9 +30,11 @@ def views(tmp_path, rng):
 
 def test_a_fitted_model_finds_what_python_finds(run, views, tmp_path):
     (tmp_path / "pairs.csv").write_text("".join(f"{i},n{i}\n" for i in range(40)))
-    for _ in range(2):  # the second takes the place of the first
-        code, out, err = run("fit", "x.npy", "y.csv", "--pairs", "pairs.csv", "--out", "fitted")
+    words = ("fit", "x.npy", "y.csv", "--pairs", "pairs.csv", "--out", "fitted")
+    for seed in (3, 0):  # the second takes the place of the first
+        code, out, err = run(*words, "--seed", seed)
         assert code == 0, err
+        assert unpaired.load("fitted/model").seed_ == seed
     assert "60 of 60 rows of x matched" in out
     assert sorted(os.listdir("fitted")) == ["match.csv", "model", "run.json"]
     record = json.loads((tmp_path / "fitted" / "run.json").read_text())

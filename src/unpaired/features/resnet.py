@@ -12,7 +12,6 @@ from torch import Tensor, nn
 
 from unpaired.errors import DataError
 
-N_FEATURES = 2048
 MEAN_BGR = (103.939, 116.779, 123.68)
 """Subtracted from pixels 0 to 255, blue first: how the weights were trained."""
 # Letters of the blocks, inner channels, stride of the first: table 1 of He et al. 2016.

@@ -8,8 +8,6 @@ and pass no perm.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor
 
@@ -81,6 +79,3 @@ def smi(
     check_gram_pair(gram_x, gram_y, perm)
     aligned_y = align_gram(gram_y, perm)
     return fit_ratio(gram_x, aligned_y, ratio_ridge=ratio_ridge).smi
-
-
-MEASURES: dict[str, Callable[..., Tensor]] = {"ukta": ukta, "hsic": hsic, "cka": cka, "smi": smi}

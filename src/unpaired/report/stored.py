@@ -75,7 +75,7 @@ def _result(record: dict[str, Any]) -> RunResult:
     for name in ("notes", "advice", "ids_x", "ids_y"):
         plain[name] = tuple(str(text) for text in record[name])
     for name in ("items_x", "items_y"):
-        texts = record.get(name, {})  # version 0.2.0 wrote none
+        texts = record.get(name, {})  # earlier pages had none
         plain[name] = Items({int(row): str(text) for row, text in texts.items()})
     places = tuple(
         Place(str(side), int(row), float(across), float(up))

@@ -26,7 +26,7 @@ class Evidence:
     reached: dict[str, float]
     """What each start reached: dependence, or contrast where partners are evident."""
     agreement: float = float("nan")
-    """How well independent starts agree, 0 to 1; NaN when only one was looked at."""
+    """How well independent starts agree, 0 to 1; NaN: not measured, as for evident partners."""
     gap: float = float("nan")
     """Dependence above that of random maps, as a share of what was possible; NaN: not measured."""
     confirmed: float = float("nan")
