@@ -38,9 +38,10 @@ measured and how long it takes, [Data](data.md) where the data come from.
 that are the same by construction are said once ("= CCA"). A figure with ± is the mean and the
 standard deviation of several seeds, one without is a single seed; two single seeds that differ by
 less than the spread of such figures differ by nothing. A dagger marks cells run by other code
-than that which wrote this page (`--redo-stale` runs them again). The image network behind the
-CIFAR-10 and Flickr8k features saw ImageNet labels, and the sentence network saw captions: "no
-labels" means none of the task's.
+than that which wrote this page (`--redo-stale` runs them again); a cell is confirmed when the
+quickest cell of its method, run again by later code, gave the same figures to the last digit
+(`--confirm-stale`). The image network behind the CIFAR-10 and Flickr8k features saw ImageNet
+labels, and the sentence network saw captions: "no labels" means none of the task's.
 
 This page is written by `python scripts/results_page.py` from the cells in `benchmarks/results/`,
 one line of JSON each with configuration, seed, all measures, sizes, seconds, versions and commit;
@@ -98,9 +99,12 @@ def section(folder: Path) -> str:
     parts += [f"{READING[kind]} {config.note}".strip(), ""]
     minutes = sum(record["seconds"]["total"] for record in records) / 60
     n_stale = sum(map(is_stale, records))
-    told = f"{len(records)} cells, {usual} seed{'s' if usual > 1 else ''}"
+    n_all = sum(1 for _ in config.cells())
+    told = f"{len(records)} of {n_all} cells are run, {usual} seed{'s' if usual > 1 else ''}"
     told += " (another number in round brackets)" if len(seeds) > 1 else ""
     told += f", {minutes:.0f} minutes on one shared core. Commits: {commits(records)}."
+    n_confirmed = sum("confirmed" in record for record in records)
+    told += f" Confirmed by another cell, not run again: {n_confirmed}." if n_confirmed else ""
     told += f" Stale:{STALE} {n_stale} of them." if n_stale else ""
     parts += [told, "", "```bash"]
     parts += [

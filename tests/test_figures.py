@@ -28,9 +28,12 @@ def rows_of(file):
 
 
 def field_of(row, name):
-    """A field of a row, or a field inside a field."""
+    """A field of a row, or a field inside a field; a number is a place in a list."""
     for part in name.split("/"):
-        row = row.get(part) if isinstance(row, dict) else None
+        if isinstance(row, list):
+            row = row[int(part)] if row else None
+        else:
+            row = row.get(part) if isinstance(row, dict) else None
     return row
 
 
