@@ -10,6 +10,8 @@ import pyarrow as pa
 import pytest
 from wrong import GOOD, claims, frame, npy, npz, packed, refused, sheet, text
 
+from unpaired._saving import _digest
+
 FILES = {
     # name, content, words of the sentence
     "empty npy": ("x.npy", b"", "x.npy could not be read as npy"),
@@ -40,7 +42,7 @@ FILES = {
     "too small": ("x.npy", npy(1e-200 * GOOD), "varies by more than 1e-30"),
     "constant": ("x.npy", npy(np.ones((30, 4))), "x must have rows that differ"),
     "empty npz": ("x.npz", b"", "x.npz could not be read as npz"),
-    "npz without arrays": ("x.npz", npz(), "x.npz holds the arrays"),
+    "npz without arrays": ("x.npz", npz(), "x.npz must hold an array: it is an empty archive"),
     "npz of several": ("x.npz", npz(a=GOOD, b=GOOD), "Say which one, e.g. x.npz:a"),
     "npz of pickles": ("x.npz", npz(a=np.array([{}], dtype=object)), "pickled objects"),
     "npz cut short": ("x.npz", npz(a=GOOD)[:300], "x.npz could not be read as npz"),
@@ -311,6 +313,26 @@ def test_damaged_models(run, model, name, damage):
     )
     sentence = refused(run, "transform", "model", "good.npy")
     assert "model" in sentence
+
+
+@pytest.mark.parametrize("key", ["estimator", "arrays_sha256", "unpaired", "values", "columns"])
+def test_models_that_do_not_say_enough(run, model, key):
+    config = json.loads((model / "config.json").read_text())
+    del config[key]
+    config["config_sha256"] = _digest(config)
+    (model / "config.json").write_text(json.dumps(config))
+    assert f"it has no {key}" in refused(run, "transform", "model", "good.npy")
+
+
+def test_a_file_that_may_not_be_read(run, tmp_path, monkeypatch):
+    def closed(*args):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("unpaired.files.reading.read_npy", closed)
+    sentence = refused(run, "match", "good.npy", "good.npy")
+    assert sentence == (
+        "unpaired: good.npy must be a file that you may read: you may not. Change its permissions."
+    )
 
 
 def test_what_is_not_hostile_goes_through(run):

@@ -30,6 +30,7 @@ KINDS = (
 )
 _PACKED_WHOLE = frozenset({".npy", ".npz", ".parquet", ".feather", ".h5ad"})
 _PART = re.compile(r"(.*\.(?:npz|xlsx|h5ad|h5ad\.gz)):([^/\\]+)", re.IGNORECASE)
+_CLOSED = "{file} must be a file that you may read: you may not. Change its permissions."
 # What the readers of other packages raise on a file that is not what its name says.
 _TROUBLE = (
     OSError,
@@ -114,6 +115,8 @@ def read_columns(path: str | Path, header: bool | None = None) -> Sheet | NDArra
         read = _unpacked(file, readers[kind]) if unpack else readers[kind](file)
     except UnpairedError:
         raise
+    except PermissionError as error:
+        raise DataError(_CLOSED.format(file=file)) from error
     except _TROUBLE as error:
         reason = " ".join(str(error).split())[:200].rstrip(".") or type(error).__name__
         raise DataError(
@@ -149,6 +152,8 @@ def check_exists(file: Path) -> None:
         what = "is a folder, not a file" if file.is_dir() else "is not there"
         if file.exists() and not file.is_dir():
             what = "is not a plain file"
+    except PermissionError as error:
+        raise DataError(_CLOSED.format(file=file)) from error
     except (OSError, ValueError) as error:
         what = f"cannot be a file ({error})"
     raise DataError(f"There is no file {file}: it {what}. Check the path; known kinds: {KINDS}.")
