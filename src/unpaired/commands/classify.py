@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from unpaired.commands.console import Console, Json, Quiet, to_json
+from unpaired.commands.console import Console, Json, Quiet, as_typed, to_json
 from unpaired.commands.encode import Cache, check_cache, shorten
 from unpaired.commands.match import Out, Seed
 from unpaired.commands.pile import Collection, read_classes, read_labels, read_photos
@@ -96,7 +96,7 @@ def classify(
         from unpaired.report.html import write_report
 
         model = UnsupervisedClassifier(random_state=seed)
-        with timed(seconds, "grouping and naming"):
+        with timed(seconds, "grouping and naming"), as_typed():
             model.fit(rows.vectors, class_vectors, known, classes=classes)
         model.encoder_ = rows.encoder
     options = {
@@ -186,7 +186,7 @@ def predict(
             "unpaired encode and the encoder used then."
         )
     rows = read_photos(console, photos, fitted.encoder_, cache)
-    with console.progress("Naming"):
+    with console.progress("Naming"), as_typed():
         shares = fitted.predict_proba(rows.vectors)
         best = shares.argmax(1)
         sure = shares.max(1) * fitted.name_certainty_[best]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from unpaired.commands.console import Console, Json, Quiet, to_json
+from unpaired.commands.console import Console, Json, Quiet, as_typed, to_json
 from unpaired.errors import InputError
 
 if TYPE_CHECKING:
@@ -193,7 +193,7 @@ def match(
         from unpaired.report.items import rows_of_y_shown, rows_shown
         from unpaired.report.stored import write_stored
     shown = {"x": x, "y": y} | {n: v for n, v in options.items() if v not in (None, False)}
-    with console.progress("Matching"):
+    with console.progress("Matching"), as_typed():
         result, aligned = run_match(rows_x, rows_y, known, shown, seed, **arguments)
     found = result.match
     if found is None:
