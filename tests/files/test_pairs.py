@@ -1,4 +1,5 @@
 import csv
+import gzip
 
 import numpy as np
 import pandas as pd
@@ -249,3 +250,11 @@ def test_the_index_of_a_spreadsheet_is_a_third_column(tmp_path):
     names = Table(np.zeros((3, 1)), NAMES)
     said = message_of(DataError, read_pairs, tmp_path / "p.xlsx", names, names)
     assert "must have two columns, row of x and row of y: it has 3" in said
+
+
+@pytest.mark.parametrize("kind", ["plain", "cut", "header"])
+def test_a_packed_file_that_is_none_is_one_sentence(write, kind):
+    packed = gzip.compress(b"0,0\n" * 99)
+    content = {"plain": b"0,0\n", "cut": packed[:-9], "header": packed[:4]}[kind]
+    said = message_of(DataError, read_pairs, write("p.csv.gz", content), PLAIN, PLAIN)
+    assert "p.csv.gz could not be read as csv" in said

@@ -11,7 +11,7 @@ import numpy as np
 
 from unpaired._files import atomic_writer
 from unpaired.errors import DataError, InputError
-from unpaired.files.reading import check_exists, kind_of, read_columns, split_part
+from unpaired.files.reading import check_exists, kind_of, read_columns, split_part, told
 from unpaired.files.sheet import Sheet, Table, is_number, labels
 from unpaired.files.text import read_rows
 from unpaired.types import IntArray, Match
@@ -70,10 +70,8 @@ def _rows_of(path: str | Path, file: Path) -> IntArray | tuple[list[list[str]], 
         DataError: when there are not two columns.
     """
     if kind_of(file) in {".csv", ".tsv", ".txt"}:
-        try:
+        with told(file):
             rows, lines = read_rows(file)
-        except csv.Error as error:
-            raise DataError(f"{file} could not be read: {error}. Check its quotes.") from error
         if rows and len(rows[0]) != 2:
             raise DataError(
                 f"{file} must have two columns in every line, row of x and row of y: line "

@@ -8,7 +8,8 @@ import re
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import ParseError
@@ -111,8 +112,19 @@ def read_columns(path: str | Path, header: bool | None = None) -> Sheet | NDArra
     if kind not in readers:
         raise DataError(f"{file} is not of a known kind ({KINDS}). Convert it to one of these.")
     unpack = file.suffix.lower() == ".gz" and kind in _PACKED_WHOLE
+    with told(file):
+        return _unpacked(file, readers[kind]) if unpack else readers[kind](file)
+
+
+@contextmanager
+def told(file: Path) -> Iterator[None]:
+    """Have whatever readers raise on a file that is not what its name says told in a sentence.
+
+    Raises:
+        DataError: when the block fails to read.
+    """
     try:
-        read = _unpacked(file, readers[kind]) if unpack else readers[kind](file)
+        yield
     except UnpairedError:
         raise
     except PermissionError as error:
@@ -120,10 +132,9 @@ def read_columns(path: str | Path, header: bool | None = None) -> Sheet | NDArra
     except _TROUBLE as error:
         reason = " ".join(str(error).split())[:200].rstrip(".") or type(error).__name__
         raise DataError(
-            f"{file} could not be read as {kind[1:]}: {reason}. Check that it is what its "
+            f"{file} could not be read as {kind_of(file)[1:]}: {reason}. Check that it is what its "
             "name says, or write it again as plain numbers."
         ) from error
-    return read
 
 
 def split_part(path: str | Path) -> tuple[Path, str | None]:
