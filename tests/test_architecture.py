@@ -63,7 +63,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "matching": {"errors", "types", "_random", "_checks", "_threads", "math", "problem", "spaces"}
     | {"aligned", "alignment", "naming", "trust"},
     "checking": {"types", "_random", "_threads", "problem", "trust", "matching"},
-    "translating": {"types", "_random", "_checks", "_threads", "spaces", "matching"},
+    "translating": {"types", "_random", "_checks", "_saving", "_threads", "spaces", "matching"},
     "published": {"errors", "_log", "types", "_checks", "math", "nets", "plans"},
     "evaluation": {"errors", "types", "_checks"},
     "features": {"errors", "_files", "_log", "_names", "_text", "_checks"},

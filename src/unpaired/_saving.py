@@ -23,6 +23,8 @@ from unpaired.types import Match, Objective, Verdict
 
 ARRAYS, CONFIG = "arrays.safetensors", "config.json"
 FORMAT = 2
+KEYS = frozenset({"unpaired", "estimator", "params", "values", "columns", "match", "arrays_sha256"})
+"""What every config says, beside its format and its own digest."""
 MATCH_ARRAYS = ("partner", "confidence", "runner_up", "margin")
 _NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
@@ -179,6 +181,12 @@ def read_saved(directory: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[
         raise DataError(
             f"{folder / CONFIG} was changed since it was saved. Bring back the original, or fit "
             "the model again with the settings you want."
+        )
+    missing = sorted(KEYS - set(config))
+    if missing:
+        raise DataError(
+            f"{folder / CONFIG} must say what was saved: it has no {missing[0]}. Bring back the "
+            "original, or fit the model again."
         )
     if config["arrays_sha256"] != hashlib.sha256(data).hexdigest():
         raise DataError(

@@ -64,10 +64,11 @@ def demo(out: Out = Path("demo-report"), seed: Seed = 0, quiet: Quiet = False) -
     Example: unpaired demo --out demo-report
     """
     from unpaired._files import check_writable
-    from unpaired.commands.delivery import check_extra, deliver
+    from unpaired.commands.delivery import check_extra, check_unmixed, deliver
 
     console = Console(quiet)
     check_writable(out, ["report.html"], "--out")
+    check_unmixed(out, "demo")
     for package in ("jinja2", "PIL"):
         check_extra(package, "report", "The demo's report")
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from unpaired._checks import check_pairs, check_view
+from unpaired._checks import check_columns, check_pairs, check_view, column_names
 from unpaired._random import derive_rng
+from unpaired._saving import Columns, read_saved, saved_columns, write_saved
 from unpaired._threads import few_threads
 from unpaired.matching import align
 from unpaired.spaces.translation import Translation, learn_translations
@@ -28,6 +30,17 @@ class LearnedMap:
     held_out: dict[str, float] | None = None
     """pairs, median_cosine, mean_rank (0 = first) and out_of; None where too few pairs are known.
     """
+    columns: Columns = field(default_factory=dict)
+    """How many columns each side has, and their names where it came as a frame."""
+
+    def save(self, directory: str | os.PathLike[str]) -> None:
+        """Write the translation as its own ``save`` does, and the names of the columns with it.
+
+        Raises:
+            InputError: when ``directory`` cannot be written, or holds other files.
+        """
+        kind, arrays = type(self.translation).__name__, self.translation.arrays()
+        write_saved(directory, kind, arrays, columns=self.columns)
 
     def told(self) -> str:
         """What is known of its quality, in a sentence or two."""
@@ -57,8 +70,12 @@ def learn_map(x: Any, y: Any, pairs: Any = None, *, seed: int = 0) -> LearnedMap
     held, given = known[order[:n_held]], known[np.sort(order[n_held:])]
     aligned = align(rows_x, rows_y, given, random_state=seed)
     found, verdict = aligned.translations[0], aligned.match.verdict
+    columns: Columns = {
+        name: (rows.shape[1], column_names(given))
+        for name, rows, given in (("x", rows_x, x), ("y", rows_y, y))
+    }
     if not n_held:
-        return LearnedMap(found, verdict)
+        return LearnedMap(found, verdict, None, columns)
     with few_threads(len(rows_x)):
         every, _ = learn_translations(
             aligned.solution.space,
@@ -68,7 +85,18 @@ def learn_map(x: Any, y: Any, pairs: Any = None, *, seed: int = 0) -> LearnedMap
             known=known,
             partner=aligned.match.partner,
         )
-    return LearnedMap(every, verdict, judge_on(found, rows_x, rows_y, held))
+    return LearnedMap(every, verdict, judge_on(found, rows_x, rows_y, held), columns)
+
+
+def check_rows(directory: str | os.PathLike[str], rows: Any, name: str) -> None:
+    """Accept rows that have the columns, by name, from which the map in a folder was learned.
+
+    Raises:
+        InputError: when they have others, or the same in another order.
+    """
+    known = saved_columns(read_saved(directory)[0])
+    if "x" in known:
+        check_columns(column_names(rows), rows.to_numpy().shape[1], name, *known["x"])
 
 
 def judge_on(

@@ -215,6 +215,21 @@ class Naming:
     """One dict per step; keys as in ``DMAE.history_`` plus precision and recall where known."""
     verdict: Verdict | None = None
     """What may be claimed of the names as a whole; None where nothing was judged."""
+    asked: tuple[Asked, ...] = ()
+    """Groups that a person is asked to name, the least certain first."""
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """A group of images whose name is uncertain, as a person is shown it."""
+
+    size: int
+    names: tuple[str, ...]
+    """What it may be, the likeliest first."""
+    files: tuple[str, ...]
+    """What some of the images are called."""
+    images: tuple[NDArray[np.uint8], ...] = ()
+    """(h, w, 3) picture of each of those, or none at all."""
 
 
 @dataclass(frozen=True)

@@ -56,6 +56,7 @@ def others(run, models, tmp_path):
     contents = {
         "names.txt": "ant\nbee\ncat\n",
         "one.txt": "ant\n",
+        "same.txt": "ant\tan insect\nbee\tan insect\n",
         "tab.txt": "ant\n\tbee\n",
         "blank.txt": "\n\n",
         "latin.txt": "größe\n".encode("latin-1"),

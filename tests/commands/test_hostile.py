@@ -10,6 +10,8 @@ import pyarrow as pa
 import pytest
 from wrong import GOOD, claims, frame, npy, npz, packed, refused, sheet, text
 
+from unpaired._saving import _digest
+
 FILES = {
     # name, content, words of the sentence
     "empty npy": ("x.npy", b"", "x.npy could not be read as npy"),
@@ -40,7 +42,7 @@ FILES = {
     "too small": ("x.npy", npy(1e-200 * GOOD), "varies by more than 1e-30"),
     "constant": ("x.npy", npy(np.ones((30, 4))), "x must have rows that differ"),
     "empty npz": ("x.npz", b"", "x.npz could not be read as npz"),
-    "npz without arrays": ("x.npz", npz(), "x.npz holds the arrays"),
+    "npz without arrays": ("x.npz", npz(), "x.npz must hold an array: it is an empty archive"),
     "npz of several": ("x.npz", npz(a=GOOD, b=GOOD), "Say which one, e.g. x.npz:a"),
     "npz of pickles": ("x.npz", npz(a=np.array([{}], dtype=object)), "pickled objects"),
     "npz cut short": ("x.npz", npz(a=GOOD)[:300], "x.npz could not be read as npz"),
@@ -130,11 +132,11 @@ OPTIONS = {
     "pairs that contradict": (["--pairs", "twice.csv"], "pairs must be one to one"),
     "forbidden that name no row": (["--forbidden", "far.csv"], 'forbidden names "99" in line 1'),
     "forbidden and known": (["--pairs", "p.csv", "--forbidden", "p.csv"], "must not share a pair"),
-    "side info of another shape": (["--side-info", "one.csv"], "similarity must"),
+    "side info of another shape": (["--side-info", "one.csv"], "unpaired: side-info must"),
     "weights of another length": (["--weights-x", "one.csv"], "must"),
     "shared that is not there": (["--shared", "zz"], 'good.npy has no "zz"'),
     "shared that takes all": (["--shared", "0,1,2,3"], "shared must leave columns to match by"),
-    "jobs of zero": (["--jobs", "0"], "n_jobs must be a whole number of at least 1"),
+    "jobs of zero": (["--jobs", "0"], "unpaired: jobs must be a whole number of at least 1"),
     "unknown id column": (["--id-column", "zz"], "id-column must name columns of good.npy"),
     "unknown feature": (["--features", "0-9"], "features must name columns of good.npy"),
     "features without any": (["--features-x", ","], 'there is no ""'),
@@ -257,6 +259,7 @@ OTHERS = {
     "classify: no photos": (["classify", "none", "names.txt"], "There is no file none"),
     "classify: no names": (["classify", "photos", "none.txt"], "There is no text file none.txt"),
     "classify: one name": ([*CLASSIFY[:2], "one.txt", *CLASSIFY[3:]], "two names or more"),
+    "classify: alike": ([*CLASSIFY[:2], "same.txt", *CLASSIFY[3:]], "NAMES must have rows"),
     "classify: no name": ([*CLASSIFY[:2], "tab.txt", *CLASSIFY[3:]], "a name before the tab"),
     "classify: names of none": ([*CLASSIFY[:2], "vectors.csv", *CLASSIFY[3:]], "rows are called"),
     "classify: encoder": ([*CLASSIFY[:4], "pixel", *CLASSIFY[5:]], "Did you mean"),
@@ -311,6 +314,26 @@ def test_damaged_models(run, model, name, damage):
     )
     sentence = refused(run, "transform", "model", "good.npy")
     assert "model" in sentence
+
+
+@pytest.mark.parametrize("key", ["estimator", "arrays_sha256", "unpaired", "values", "columns"])
+def test_models_that_do_not_say_enough(run, model, key):
+    config = json.loads((model / "config.json").read_text())
+    del config[key]
+    config["config_sha256"] = _digest(config)
+    (model / "config.json").write_text(json.dumps(config))
+    assert f"it has no {key}" in refused(run, "transform", "model", "good.npy")
+
+
+def test_a_file_that_may_not_be_read(run, tmp_path, monkeypatch):
+    def closed(*args):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("unpaired.files.reading.read_npy", closed)
+    sentence = refused(run, "match", "good.npy", "good.npy")
+    assert sentence == (
+        "unpaired: good.npy must be a file that you may read: you may not. Change its permissions."
+    )
 
 
 def test_what_is_not_hostile_goes_through(run):

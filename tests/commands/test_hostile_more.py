@@ -237,7 +237,7 @@ OPTIONS = {
         ["match", "doubled.csv", "doubled.csv", "--pairs", "doubled-pairs.csv"],
         'x has several rows "u"',
     ),
-    "side info of gaps": ([*MATCH, "--side-info", "side.npy"], "similarity must be finite"),
+    "side info of gaps": ([*MATCH, "--side-info", "side.npy"], "side-info must be finite"),
     "weights below zero": ([*MATCH, "--weights-x", "negative.csv"], "must not be negative"),
     "weights of nothing": ([*MATCH, "--weights-x", "zero.csv"], "above 0 for at least two rows"),
     "confidence of nan": ([*MATCH, "--min-confidence", "nan"], "min_confidence must be a number"),

@@ -5,6 +5,7 @@ import json
 import os
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import unpaired
@@ -135,3 +136,84 @@ def test_a_folder_without_a_run_is_one_sentence(run, tmp_path, text):
     assert (code, out) == (2, "")
     assert len(err.splitlines()) == 1
     assert not (tmp_path / "other" / "report.html").exists()
+
+
+@pytest.fixture
+def named(files, tmp_path):
+    """The same rows as tables whose rows and columns have names."""
+    frames = {}
+    for side, values in (("x", files.x), ("y", files.y)):
+        names = [f"{side}{row}" for row in range(len(values))]
+        columns = [f"{side}-{k}" for k in range(values.shape[1])]
+        frames[side] = pd.DataFrame(values, index=names, columns=columns)
+        frames[side].to_csv(tmp_path / f"{side}.csv")
+    return frames
+
+
+def test_the_model_of_a_match_knows_its_columns(run, named, tmp_path):
+    for out, more in (("result", ()), ("part", ("--features-x", "0-7"))):
+        assert run("match", "x.csv", "y.csv", "--out", out, *more)[0] == 0
+    assert run("transform", "result/model", "x.csv", "--out", "e.npy")[0] == 0
+    assert run("transform", "result", "x.csv", "--out", "same.npy")[0] == 0  # the folder will do
+    np.testing.assert_array_equal(np.load("same.npy"), np.load("e.npy"))
+    named["x"].iloc[:, ::-1].to_csv(tmp_path / "turned.csv")
+    named["x"].rename(columns={"x-0": "other"}).to_csv(tmp_path / "renamed.csv")
+    for words, said in (
+        (("transform", "result/model", "turned.csv"), "columns in the order of fit"),
+        (("transform", "result/model", "renamed.csv"), '"other" was not there'),
+        (("transform", "part/model", "y.csv", "--features", "0-7"), '"y-0" was not there'),
+        (("translate", "result", "turned.csv"), "columns in the order of fit"),
+        (("retrieve", "result/model", "turned.csv", "y.csv"), "columns in the order of fit"),
+    ):
+        code, out, err = run(*words)
+        assert (code, out) == (2, ""), err
+        assert said in err
+
+
+def test_the_model_of_a_match_by_shared_columns_knows_the_others(run, named, tmp_path):
+    for side in "xy":
+        named[side].assign(age=np.arange(len(named[side])) % 7).to_csv(tmp_path / f"{side}.csv")
+    assert run("match", "x.csv", "y.csv", "--shared", "age", "--out", "result")[0] == 0
+    columns = unpaired.load("result/model").columns
+    assert columns == {side: (f.shape[1], tuple(f.columns)) for side, f in named.items()}
+
+
+def test_side_information_and_weights_are_taken_by_name(run, named, tmp_path, rng):
+    sides = [list(named[side].index) for side in "xy"]
+    info = pd.DataFrame(
+        rng.random((len(sides[0]), len(sides[1]))), index=sides[0], columns=sides[1]
+    )
+    weight = pd.DataFrame({"w": rng.integers(1, 3, len(sides[0]))}, index=sides[0])
+    found = []
+    for step in (1, -1):
+        info.iloc[::step, ::step].to_csv(tmp_path / "info.csv")
+        weight.iloc[::step].to_csv(tmp_path / "weight.csv")
+        words = ("--side-info", "info.csv", "--weights-x", "weight.csv", "--out", f"r{step}")
+        code, _, err = run("match", "x.csv", "y.csv", *words)
+        assert code == 0, err
+        assert err.count("by name") == (0 if step == 1 else 3)
+        found.append((tmp_path / f"r{step}" / "match.csv").read_bytes())
+    assert found[0] == found[1]
+    info.rename(index={"x3": "nobody"}).to_csv(tmp_path / "info.csv")
+    code, _, err = run("match", "x.csv", "y.csv", "--side-info", "info.csv", "--out", "r")
+    assert code == 2
+    assert "side-info must name each row of x once, or none: info.csv has none" in err
+    assert not os.path.exists("r")
+
+
+def test_results_of_two_commands_are_not_mixed(run, files, tmp_path):
+    assert run("match", "x.npy", "y.npy", "--out", "result")[0] == 0
+    for command in ("fit", "translate"):
+        code, out, err = run(command, "x.npy", "y.npy", "--out", "result")
+        assert (code, out) == (2, "")
+        assert (
+            f"an earlier run of unpaired {command}: result holds results of unpaired match" in err
+        )
+    code, _, err = run("demo", "--out", "result")
+    assert code == 2
+    assert "result holds results of unpaired match" in err
+    for text in ("{", "[]", '{"command": "mine"}', '{"command": []}'):
+        (tmp_path / "result" / "run.json").write_text(text)
+        code, _, err = run("match", "x.npy", "y.npy", "--out", "result")
+        assert code == 2
+        assert "result holds a run.json that unpaired did not write" in err

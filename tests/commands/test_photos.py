@@ -182,6 +182,7 @@ def test_labels_decide_where_names_say_nothing(place, tmp_path):
         cwd=tmp_path,
     )
     assert done.returncode == 0, done.stderr
+    assert "note: known.csv, line 1: file, name taken as a header." in done.stderr
     assert share_right(tmp_path / "named" / "labels.csv", told["old"]) >= 0.95
 
 
@@ -221,6 +222,10 @@ def test_vectors_made_before_are_named_too(place, tmp_path):
         ),
         (("classify", "v.csv", "names.csv", "--cache", "kept"), "--cache must be left out"),
         (("predict", "old", "v.csv", "--cache", "kept"), "--cache must be left out"),
+        (
+            ("classify", "old", "names.csv", "--encoder", "pixels", "--labels", "first.csv"),
+            "got 'none.png,red'. Write names of files as in labels.csv",
+        ),
         (("predict", "old", "old"), "does not hold a saved estimator"),
         (("predict", "old", "old", "--out", "x.npy"), "--out must end in .csv"),
         (("encode", "images", "names.txt", "--encoder", "pixels"), "it is a file"),
@@ -241,6 +246,7 @@ def test_mistakes_are_one_sentence_and_nothing_is_written(place, tmp_path, argum
     (tmp_path / "v.csv").write_text("a,b\n1.5,2\n2.5,1\n")
     (tmp_path / "wrong.csv").write_text(f"{file},redd\n")
     (tmp_path / "other.csv").write_text(f"{file},red\nnone.png,red\n")
+    (tmp_path / "first.csv").write_text(f"none.png,red\n{file},red\n")
     before = {path.name for path in tmp_path.iterdir()} | {"cache"}
     done = run(*arguments, cwd=tmp_path)
     assert done.returncode == 2, done.stderr
@@ -262,4 +268,12 @@ def test_the_page_says_which_file_a_photo_is(place, tmp_path):
     shown = re.findall(r'alt="Photo (\S+), named (\w+)" title="([^"]+)"', page)
     assert len(shown) >= 100
     assert all(file == title and named[file] == name for file, name, title in shown)
-    assert page.count('<span class="file">') == len(shown)
+    asked = page[page.index("What are these?") : page.index("Photos under the name")]
+    examples = re.findall(r'alt="Photo (\S+)"><span class="file"><bdi>([^<]+)</bdi>', asked)
+    record = json.loads((tmp_path / "named" / "run.json").read_text())
+    told = [file for group in record["least_certain"] for file in group["examples"]]
+    assert [file for file, _ in examples] == [name for _, name in examples] == told
+    assert page.count('<span class="file">') == len(shown) + len(examples)
+    settings = page[page.index('id="settings"') :]
+    for said in (str(folder / "old"), "names.csv", "pixels", "grouping and naming"):
+        assert said in settings

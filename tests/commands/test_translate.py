@@ -5,6 +5,7 @@ import json
 import os
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import unpaired
@@ -115,3 +116,19 @@ def test_mistakes_are_one_sentence_and_write_nothing(run, tmp_path, words, said)
     assert said in err
     assert len(err.splitlines()) == 1
     assert sorted(os.listdir(tmp_path)) == before
+
+
+def test_a_map_knows_the_names_of_its_columns(run, vectors, tmp_path):
+    old = pd.DataFrame(np.load("old.npy"), columns=[f"old-{k}" for k in range(8)])
+    old.to_csv(tmp_path / "old.csv", index=False)
+    assert run("translate", "old.csv", "new.npy", "--out", "map")[0] == 0
+    assert run("translate", "map", "old.csv", "--out", "a.npy")[0] == 0
+    assert run("translate", "map", "old.npy", "--out", "b.npy")[0] == 0  # without names, by place
+    np.testing.assert_allclose(np.load("a.npy"), np.load("b.npy"), atol=1e-6)
+    np.testing.assert_array_equal(unpaired.load("map/translation")(old), np.load("a.npy"))
+    old.iloc[:, ::-1].to_csv(tmp_path / "turned.csv", index=False)
+    for model in ("map", "map/translation"):
+        code, out, err = run("translate", model, "turned.csv", "--out", "c.npy")
+        assert (code, out) == (2, "")
+        assert 'VECTORS must have its columns in the order of fit: column 0 is "old-7"' in err
+    assert not os.path.exists("c.npy")

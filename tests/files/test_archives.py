@@ -1,5 +1,9 @@
 """Archives of arrays: vectors with their names, sparse matrices."""
 
+import io
+import warnings
+import zipfile
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -48,3 +52,16 @@ def test_sparse_matrices_that_cannot_be_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(archives, "MAX_UNPACKED", 10)
     with pytest.raises(DataError, match="must take at most"):
         read_table(file)
+
+
+def test_names_that_two_arrays_have(tmp_path):
+    buffer = io.BytesIO()
+    np.save(buffer, np.eye(3))
+    with zipfile.ZipFile(tmp_path / "x.npz", "w") as archive, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name in ("a.npy", "a.npy", "b.npy"):
+            archive.writestr(name, buffer.getvalue())
+    for part in ("", ":a"):
+        with pytest.raises(DataError, match='it has several called "a"'):
+            read_table(f"{tmp_path / 'x.npz'}{part}")
+    np.testing.assert_array_equal(read_table(f"{tmp_path / 'x.npz'}:b").values, np.eye(3))

@@ -210,3 +210,21 @@ def test_words_that_say_id():
     assert not any(
         map(says_id, ("", "width", "valid", "grid", "paid", "index_finger", "no_of_legs"))
     )
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "\N{MINUS SIGN}{}.5",
+        "${}.50",
+        "{}%",
+        "1\N{NO-BREAK SPACE}{:03d}",
+        "1'{:03d}",
+        "{} \N{EURO SIGN}",
+    ],
+)
+def test_numbers_for_people_are_no_names_of_rows(write, cell):
+    file = write(gain=[cell.format(row) for row in range(30)], size=None)
+    said = message_of(DataError, read_table, file)
+    assert "line 2, column 0 (gain) must be a plain number, such as -1234.5: it holds" in said
+    assert read_table(file, id_column="gain").ids[3] == cell.format(3)

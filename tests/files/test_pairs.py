@@ -1,4 +1,5 @@
 import csv
+import gzip
 
 import numpy as np
 import pandas as pd
@@ -234,3 +235,26 @@ def test_what_is_taken_as_a_header_is_told(write):
     assert note.endswith("p.csv, line 1: ent, bae taken as a header.")
     read_pairs(write("p.csv", ""), PLAIN, PLAIN, "forbidden", tell=told.append)
     assert told[1].endswith("p.csv holds no forbidden.")
+
+
+def test_swapped_columns_are_no_header(write):
+    x, y = Table(np.zeros((3, 1)), NAMES), Table(np.zeros((2, 1)), ("p", "q"))
+    told = []
+    said = message_of(InputError, read_pairs, write("p.csv", "p,ant\n"), x, y, tell=told.append)
+    assert 'pairs names "p" in line 1, which is no row of x but one of the other side: swap' in said
+    assert told == []
+
+
+def test_the_index_of_a_spreadsheet_is_a_third_column(tmp_path):
+    pd.DataFrame({"x": ["ant"], "y": ["bee"]}).to_excel(tmp_path / "p.xlsx")
+    names = Table(np.zeros((3, 1)), NAMES)
+    said = message_of(DataError, read_pairs, tmp_path / "p.xlsx", names, names)
+    assert "must have two columns, row of x and row of y: it has 3" in said
+
+
+@pytest.mark.parametrize("kind", ["plain", "cut", "header"])
+def test_a_packed_file_that_is_none_is_one_sentence(write, kind):
+    packed = gzip.compress(b"0,0\n" * 99)
+    content = {"plain": b"0,0\n", "cut": packed[:-9], "header": packed[:4]}[kind]
+    said = message_of(DataError, read_pairs, write("p.csv.gz", content), PLAIN, PLAIN)
+    assert "p.csv.gz could not be read as csv" in said

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from unpaired.report import write_report
-from unpaired.types import Items, Match, Naming, Objective, Place, RunResult, Verdict
+from unpaired.types import Asked, Items, Match, Naming, Objective, Place, RunResult, Verdict
 
 N = 40
 VISIBLE = "return [...document.querySelectorAll('#pairs tbody tr')].filter(r => !r.hidden)"
@@ -62,8 +62,12 @@ def naming_result() -> RunResult:
     truth = rng.integers(0, 3, 90)
     labels = np.where(rng.random(90) < 0.7, truth, rng.integers(0, 3, 90))
     steps = [{"step": i, "precision": 0.1 * i, "recall": 0.1 * i} for i in range(5)]
-    naming = Naming("No labels", ("cat", "dog", "ship"), labels, rng.random(90), truth, steps)
     images = rng.integers(0, 256, (90, 16, 16, 3), dtype=np.uint8)
+    files = tuple(f"IMG_{i:04d}_{'x' * 30}.png" for i in range(8))
+    asked = (Asked(30, ("cat", "dog"), files, tuple(images[:8])), Asked(9, ("ship",), files))
+    naming = Naming(
+        *("No labels", ("cat", "dog", "ship"), labels, rng.random(90), truth, steps), asked=asked
+    )
     plain = replace(match_result(), match=None, truth=None, items_x=Items(), items_y=Items())
     return replace(plain, title="Naming photos", namings=(naming,), images=images, places=())
 
@@ -85,6 +89,19 @@ def test_pages_open_without_an_error_and_never_scroll_sideways(browser, pages, k
     broken = "return [...document.images].filter(i => !i.complete || !i.naturalWidth).length"
     assert window.run(broken) == 0
     assert window.run("return document.images.length") > 0
+
+
+@pytest.mark.parametrize("width", [1200, 390])
+def test_photos_that_are_asked_about_stand_apart_with_their_whole_names(browser, pages, width):
+    window = browser(width).open(pages["naming"])
+    items = "[...document.querySelectorAll('.asked li')]"
+    assert window.run(f"return {items}.length") == 16
+    assert window.run(f"return {items}.every(i => i.scrollWidth <= i.clientWidth)")
+    names = window.run(f"return {items}.map(i => i.querySelector('.file').innerText)")
+    assert all(name.endswith(".png") for name in names)
+    assert (
+        window.run("return document.querySelector('.group h4').innerText") == "cat, dog, another?"
+    )
 
 
 @pytest.mark.parametrize("width", [1200, 390])

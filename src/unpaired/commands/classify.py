@@ -4,43 +4,30 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from unpaired.commands.console import Console, Json, Quiet, to_json
-from unpaired.commands.encode import Cache, check_cache, check_used, shorten, tell_skipped
+from unpaired.commands.console import Console, Json, Quiet, as_typed, to_json
+from unpaired.commands.encode import Cache, check_cache, check_used, shorten
 from unpaired.commands.match import Out, Seed
-from unpaired.errors import DataError, InputError
+from unpaired.commands.pile import Collection, read_classes, read_labels, read_photos
+from unpaired.errors import InputError
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from unpaired.models.classifier import UnsupervisedClassifier
     from unpaired.types import RunResult
 
 OUTPUTS = ("labels.csv", "report.html", "run.json")
-THUMBNAIL = 64
+THUMBNAIL, LARGER = 64, 96
+"""Pixels of a photo under its name, and of one that is asked about."""
 MAX_THUMBNAILS = 2000
-NAME_FILES = (".txt", ".tsv", "")
 
 Photos = Annotated[
     Path, typer.Argument(metavar="PHOTOS", help="Folder of photos, or a file of their vectors.")
 ]
-
-
-@dataclass(frozen=True)
-class Collection:
-    """Rows with names; the folder they came from where they are photos."""
-
-    names: tuple[str, ...]
-    vectors: NDArray[np.float32]
-    folder: Path | None = None
-    encoder: str | None = None
-    skipped: tuple[tuple[str, str], ...] = ()
 
 
 def classify(
@@ -73,6 +60,7 @@ def classify(
     from unpaired._files import check_apart, check_replaceable, check_writable
     from unpaired.commands.delivery import (
         check_extra,
+        check_unmixed,
         deliver,
         file_digest,
         run_record,
@@ -81,6 +69,7 @@ def classify(
 
     console = Console(quiet, as_json)
     check_writable(out, OUTPUTS, "--out")
+    check_unmixed(out, "classify")
     check_apart([out / name for name in OUTPUTS], [photos, names, labels], "--out")
     check_cache(cache)
     check_replaceable(out / "model", ("arrays.safetensors", "config.json"), "--out")
@@ -102,14 +91,17 @@ def classify(
             f"PHOTOS must be at least two for each of the {len(classes)} names, and better a "
             f"hundred: there are {len(rows.names)}. Add photos, or leave names out."
         )
-    known = None if labels is None else read_labels(labels, rows.names, classes)
+    known = None if labels is None else read_labels(labels, rows.names, classes, console.note)
 
+    seconds: dict[str, float] = {}
     with console.progress("Grouping and naming"):
+        from unpaired.experiment import timed
         from unpaired.models.classifier import UnsupervisedClassifier
         from unpaired.report.html import write_report
 
         model = UnsupervisedClassifier(random_state=seed)
-        model.fit(rows.vectors, class_vectors, known, classes=classes)
+        with timed(seconds, "grouping and naming"), as_typed():
+            model.fit(rows.vectors, class_vectors, known, classes=classes)
         model.encoder_ = rows.encoder
     options = {
         "labels": labels and str(labels),
@@ -139,8 +131,9 @@ def classify(
         ],
         notes=list(model.notes_),
     )
-    result = describe(model, rows, options, seed, known is not None)
-    result = replace(result, advice=advice_on(questions, rows.names))
+    shown = {"photos": str(photos), "names": str(names), **options, "encoder": rows.encoder}
+    result = describe(model, rows, shown, seed, known is not None, questions)
+    result = replace(result, advice=advice_on(questions, rows.names), seconds=seconds)
 
     def write(folder: Path) -> None:
         model.save(folder / "model")
@@ -177,7 +170,7 @@ def predict(
 
     Example: unpaired predict named/model new-photos --out new-labels.csv
     """
-    from unpaired.commands.model import check_file
+    from unpaired.commands.model import check_file, model_folder
 
     console = Console(quiet, as_json)
     check_file(out, photos, kinds=(".csv",))
@@ -186,7 +179,7 @@ def predict(
     with console.progress("Loading the model"):
         from unpaired.loading import load
 
-        fitted: Any = load(model)
+        fitted: Any = load(model_folder(model))
     if not hasattr(fitted, "name_certainty_"):
         raise InputError(
             f"MODEL must be a classifier: {model} holds a {type(fitted).__name__}. "
@@ -198,7 +191,7 @@ def predict(
             "unpaired encode and the encoder used then."
         )
     rows = read_photos(console, photos, fitted.encoder_, cache)
-    with console.progress("Naming"):
+    with console.progress("Naming"), as_typed():
         shares = fitted.predict_proba(rows.vectors)
         best = shares.argmax(1)
         sure = shares.max(1) * fitted.name_certainty_[best]
@@ -206,120 +199,6 @@ def predict(
     console.tell(f"{len(rows.names):,} photos named: {out}")
     skipped = [list(item) for item in rows.skipped]
     console.finish({"photos": len(rows.names), "skipped": skipped, "out": str(out)})
-
-
-def read_classes(
-    console: Console, file: Path, encoders: str | None, cache: Path | None
-) -> tuple[tuple[str, ...], list[NDArray[Any]], list[str]]:
-    """Names, a matrix of their vectors per encoder, and words that have no vector."""
-    import numpy as np
-
-    if file.suffix.lower() not in NAME_FILES:
-        from unpaired.files.reading import read_table
-
-        try:
-            table = read_table(file)
-        except DataError as error:
-            raise DataError(
-                "NAMES as a table must have a vector for each name: "
-                f"{str(error).partition('. ')[0]}. For names alone give a text file, .txt, with a "
-                "line for each."
-            ) from error
-        for note in table.notes:
-            console.note(note)
-        if table.ids is None:
-            raise InputError(
-                f"NAMES must say what its rows are called: {file} has no column of names. "
-                "Add one, or give a text file of names."
-            )
-        return table.ids, [table.values], []
-
-    from unpaired.features.encoders import DEFAULT, TEXTS, load_encoder
-    from unpaired.features.encoding import encode_items
-    from unpaired.features.sources import read_names, text_item, unknown_words
-    from unpaired.features.weights import user_cache
-
-    described = read_names(file)
-    matrices, unknown = [], []
-    texts = [(name, text) for name, several in described.items() for text in several]
-    for wanted in (DEFAULT[TEXTS] if encoders is None else encoders).split(","):
-        with console.progress("Encoding the names"):
-            made = load_encoder(wanted.strip(), TEXTS)
-            items = [text_item(name, text, made) for name, text in texts]
-            encoded = encode_items(items, made, cache or user_cache())
-        unknown += unknown_words((text for _, text in texts), made)
-        missing = [name for name in described if name not in encoded.names]
-        if missing:
-            raise InputError(
-                f"NAMES must have words that {made.name} knows: it knows none of "
-                f'"{missing[0]}". Describe it after a tab, or choose another --text-encoder.'
-            )
-        owners = np.array(encoded.names)
-        matrices.append(np.stack([encoded.vectors[owners == name].mean(0) for name in described]))
-    return tuple(described), matrices, list(dict.fromkeys(unknown))
-
-
-def read_photos(
-    console: Console, source: Path, encoder: str | None, cache: Path | None
-) -> Collection:
-    """The vectors of a folder of photos, or of a file of vectors."""
-    if not source.is_dir():
-        from unpaired.files.pairs import row_names
-        from unpaired.files.reading import read_table
-
-        table = read_table(source)
-        for note in table.notes:
-            console.note(note)
-        return Collection(row_names(table), table.values)
-
-    from unpaired.features.encoders import DEFAULT, IMAGES, load_encoder
-    from unpaired.features.encoding import encode_items
-    from unpaired.features.sources import photos_in
-    from unpaired.features.weights import user_cache
-
-    with console.progress("Encoding the photos"):
-        made = load_encoder(DEFAULT[IMAGES] if encoder is None else encoder, IMAGES)
-        encoded = encode_items(photos_in(source, made.side), made, cache or user_cache())
-    tell_skipped(console, encoded)
-    return Collection(encoded.names, encoded.vectors, source, encoded.encoder, encoded.skipped)
-
-
-def read_labels(file: Path, photos: Sequence[str], classes: Sequence[str]) -> NDArray[np.int64]:
-    """The class number of each photo, -1 where the file says nothing.
-
-    Raises:
-        InputError: when a photo or a name is not known.
-    """
-    import numpy as np
-
-    from unpaired._names import check_choice
-    from unpaired.features.sources import read_lines
-    from unpaired.files.pairs import plain_cell
-
-    row = {name: number for number, name in enumerate(photos)}
-    row |= {plain_cell(name): number for name, number in row.items()}
-    known = np.full(len(photos), -1, dtype=np.int64)
-    for order, cells in enumerate(csv.reader(line for _, line in read_lines(file))):
-        if order == 0 and cells[0] not in row:  # a header
-            continue
-        if len(cells) < 2 or cells[0] not in row:
-            raise InputError(
-                f"labels must have a line file,name for photos of PHOTOS: got {','.join(cells)!r}. "
-                "Write names of files as in labels.csv."
-            )
-        told = list(classes).index(check_choice(cells[1], "name", classes))
-        if known[row[cells[0]]] not in (-1, told):
-            raise InputError(
-                f"labels must say one name of a photo: {file} says "
-                f'"{classes[known[row[cells[0]]]]}" and "{cells[1]}" of {cells[0]}. Drop one.'
-            )
-        known[row[cells[0]]] = told
-    if (known < 0).all():
-        raise InputError(
-            f"labels must have a line file,name for at least one photo: {file} has none. Add one, "
-            "or leave --labels out."
-        )
-    return known
 
 
 def write_labels(file: Path, names: Sequence[str], labels: Any, confidence: Any) -> None:
@@ -354,22 +233,29 @@ def describe(
     options: dict[str, Any],
     seed: int,
     taught: bool,
+    questions: Sequence[Any] = (),
 ) -> RunResult:
     """What the report tells; of many photos a random two thousand are shown."""
     import numpy as np
 
     from unpaired.experiment import package_versions
-    from unpaired.types import Naming, RunResult
+    from unpaired.types import Asked, Naming, RunResult
 
     order = np.arange(len(rows.names))
     images = None
     if rows.folder is not None:
-        from unpaired.features.sources import read_photo
-
         if len(order) > MAX_THUMBNAILS:
             order = np.random.default_rng(seed).permutation(len(order))
-        files = [rows.folder / rows.names[row] for row in order[:MAX_THUMBNAILS]]
-        images = np.stack([read_photo(file.read_bytes(), THUMBNAIL) for file in files])
+        images = np.stack(rows.photos(order[:MAX_THUMBNAILS].tolist(), THUMBNAIL))
+    asked = [
+        Asked(
+            question.size,
+            tuple(question.classes[:3].tolist()),
+            tuple(rows.names[row] for row in question.rows),
+            tuple(rows.photos(question.rows.tolist(), LARGER)),
+        )
+        for question in questions
+    ]
     naming = Naming(
         title="With the labels given" if taught else "No labels",
         class_names=tuple(model.classes_.tolist()),
@@ -377,6 +263,7 @@ def describe(
         confidence=model.confidence_[order],
         history=[dict(step) for step in model.history_],
         verdict=model.verdict_,
+        asked=tuple(asked),
     )
     skipped = [f"Skipped: {name}, {reason}." for name, reason in rows.skipped[:50]]
     return RunResult(

@@ -15,8 +15,28 @@ from typing import Annotated, Any
 
 import typer
 
+from unpaired.errors import InputError
+
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the run as JSON and nothing else.")]
+
+
+TYPED = {"similarity": "side-info", "n_jobs": "jobs", "class_vectors": "NAMES", "images": "PHOTOS"}
+"""What arguments of Python are called where they were typed."""
+
+
+@contextmanager
+def as_typed() -> Iterator[None]:
+    """Have errors about arguments of Python name what was typed.
+
+    Raises:
+        InputError: the same, its first word exchanged.
+    """
+    try:
+        yield
+    except InputError as error:
+        first, blank, rest = str(error).partition(" ")
+        raise InputError(TYPED.get(first, first) + blank + rest) from error
 
 
 @dataclass(frozen=True)

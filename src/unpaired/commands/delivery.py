@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import json
 import platform
 import tempfile
 from collections.abc import Callable, Iterable
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from unpaired import __version__
-from unpaired.errors import DataError, UnpairedError
+from unpaired.errors import DataError, InputError, UnpairedError
 
 RUN_DEPENDS_ON = ("torch", "numpy", "scipy", "scikit-learn")
 
@@ -25,6 +26,28 @@ def check_extra(package: str, extra: str, what: str) -> None:
     """
     if importlib.util.find_spec(package) is None:
         raise DataError(f"{what} needs {package}: pip install 'unpaired[{extra}]'.")
+
+
+def check_unmixed(out: Path, command: str) -> None:
+    """Accept a folder that holds no run, or an earlier one of the same command.
+
+    Raises:
+        InputError: when results of another command, or what is not ours, would be mixed with new.
+    """
+    file = out / "run.json"
+    if not file.exists():
+        return
+    try:
+        words = json.loads(file.read_text(encoding="utf-8"))["command"]
+        earlier = " ".join(words[:2]) if words[0] == "unpaired" else None
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        earlier = None
+    if earlier != f"unpaired {command}":
+        found = f"results of {earlier}" if earlier else "a run.json that unpaired did not write"
+        raise InputError(
+            f"--out must be new, or hold an earlier run of unpaired {command}: {out} holds "
+            f"{found}. Name another folder."
+        )
 
 
 def deliver(out: Path, write: Callable[[Path], object]) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from unpaired.commands.console import Console, Json, Quiet, to_json
+from unpaired.commands.console import Console, Json, Quiet, as_typed, to_json
 from unpaired.errors import InputError
 
 if TYPE_CHECKING:
@@ -103,6 +103,7 @@ def match(
     from unpaired._files import check_apart, check_replaceable, check_writable
     from unpaired.commands.delivery import (
         check_extra,
+        check_unmixed,
         deliver,
         describe_inputs,
         file_digest,
@@ -112,6 +113,7 @@ def match(
 
     console = Console(quiet, as_json)
     check_writable(out, (*OUTPUTS, *CELLS.values()), "--out")
+    check_unmixed(out, "match")
     check_replaceable(out / "model", MODEL, "--out")
     if relation == "many-to-one" and (out / "model").exists():
         raise InputError(
@@ -120,9 +122,10 @@ def match(
         )
     check_extra("jinja2", "report", "Writing report.html")
 
+    from unpaired.files.beside import read_side_info, read_weights
     from unpaired.files.cells import note_cells, write_cells
     from unpaired.files.pairs import read_pairs, row_names, write_match
-    from unpaired.files.reading import kind_of, read_table, split_part
+    from unpaired.files.reading import kind_of, split_part
 
     cells = {
         side: file
@@ -169,16 +172,17 @@ def match(
             forbidden, table_x, table_y, "forbidden", tell=console.note
         )
     if side_info is not None:
-        arguments["similarity"] = read_table(side_info).values
-    values_x, values_y = table_x.values, table_y.values
+        arguments["similarity"] = read_side_info(side_info, table_x, table_y, console.note)
+    rows_x, rows_y = table_x, table_y
     if shared is not None:
-        (shared_x, values_x), (shared_y, values_y) = (
+        (shared_x, rows_x), (shared_y, rows_y) = (
             split_columns(table_x, shared, x),
             split_columns(table_y, shared, y),
         )
         arguments["shared"] = (shared_x, shared_y)
     arguments["weights"] = tuple(
-        None if path is None else read_table(path).values for path in (weights_x, weights_y)
+        None if path is None else read_weights(path, table, side, console.note)
+        for path, table, side in ((weights_x, table_x, "x"), (weights_y, table_y, "y"))
     )
     inputs = describe_inputs(files)
 
@@ -189,8 +193,8 @@ def match(
         from unpaired.report.items import rows_of_y_shown, rows_shown
         from unpaired.report.stored import write_stored
     shown = {"x": x, "y": y} | {n: v for n, v in options.items() if v not in (None, False)}
-    with console.progress("Matching"):
-        result, aligned = run_match(values_x, values_y, known, shown, seed, **arguments)
+    with console.progress("Matching"), as_typed():
+        result, aligned = run_match(rows_x, rows_y, known, shown, seed, **arguments)
     found = result.match
     if found is None:
         raise InputError("match gave nothing to write.")
@@ -224,7 +228,7 @@ def match(
             aligned.save(folder / "model")
             record["outputs"]["model/arrays.safetensors"] = file_digest(folder / "model" / MODEL[0])
         if aligned is not None and cells:
-            spaces = aligned.embed_x(values_x), aligned.embed_y(values_y)
+            spaces = aligned.embed_x(rows_x), aligned.embed_y(rows_y)
             names = row_names(table_x), row_names(table_y)
             noted = note_cells(found, spaces, names, shown, seed)
             for side, notes in zip(CELLS, noted, strict=True):
@@ -278,8 +282,8 @@ def read_sides(x: str, y: str, options: dict[str, Any], console: Console) -> tup
     return table_x, table_y
 
 
-def split_columns(table: Table, wanted: str, file: str) -> tuple[Any, Any]:
-    """The columns that ``wanted`` names, and the others.
+def split_columns(table: Table, wanted: str, file: str) -> tuple[Any, Table]:
+    """The columns that ``wanted`` names, and a table of the others.
 
     Raises:
         InputError: when one is not there, or nothing is left.
@@ -303,4 +307,6 @@ def split_columns(table: Table, wanted: str, file: str) -> tuple[Any, Any]:
             f"shared must leave columns to match by: {file} has no others. Name fewer of them."
         )
     order = [names.index(name) for name in chosen]
-    return table.values[:, order], table.values[:, [not taken for taken in inside]]
+    kept = [number for number, taken in enumerate(inside) if not taken]
+    left = table.names and tuple(names[number] for number in kept)
+    return table.values[:, order], replace(table, values=table.values[:, kept], names=left)

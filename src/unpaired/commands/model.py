@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -59,6 +60,7 @@ def fit(
     """
     from unpaired._files import check_apart, check_replaceable, check_writable
     from unpaired.commands.delivery import (
+        check_unmixed,
         deliver,
         describe_inputs,
         file_digest,
@@ -70,6 +72,7 @@ def fit(
 
     console = Console(quiet, as_json)
     check_writable(out, ("match.csv", "run.json"), "--out")
+    check_unmixed(out, "fit")
     given = [split_part(file)[0] for file in (x, y, pairs) if file is not None]
     check_apart([out / "match.csv", out / "run.json"], given, "--out")
     check_replaceable(out / "model", ("arrays.safetensors", "config.json"), "--out")
@@ -230,6 +233,11 @@ def _search(
     return best, values
 
 
+def model_folder(given: Path, inside: Sequence[str] = ("model",)) -> Path:
+    """The folder of a model: the one given, or that in it where it holds the results of a run."""
+    return next((given / name for name in inside if (given / name).is_dir()), given)
+
+
 def _load(model: Path) -> Any:
     """A model of two views.
 
@@ -238,7 +246,7 @@ def _load(model: Path) -> Any:
     """
     from unpaired.loading import load
 
-    fitted = load(model)
+    fitted = load(model_folder(model))
     if not hasattr(fitted, "score_matrix"):
         raise InputError(
             f"MODEL must be a model of two sides: {model} holds a {type(fitted).__name__}. "

@@ -87,6 +87,7 @@ def _learn(
     from unpaired._files import check_apart, check_replaceable, check_writable
     from unpaired.commands.delivery import (
         check_extra,
+        check_unmixed,
         deliver,
         describe_inputs,
         file_digest,
@@ -95,6 +96,7 @@ def _learn(
     )
 
     check_writable(out, ("run.json", ONNX), "--out")
+    check_unmixed(out, "translate")
     check_replaceable(out / FOLDER, ("arrays.safetensors", "config.json"), "--out")
     if onnx:
         check_extra("onnx", "onnx", "Writing translation.onnx")
@@ -114,7 +116,8 @@ def _learn(
     with console.progress("Learning the map"):
         from unpaired.translating import learn_map
 
-        learned = learn_map(tables[0].values, tables[1].values, known, seed=seed)
+        learned = learn_map(tables[0], tables[1], known, seed=seed)
+    width, height = learned.translation.matrix.shape
     options = {"pairs": pairs, "onnx": onnx, **reading}
     record = run_record(
         "translate",
@@ -123,12 +126,12 @@ def _learn(
         seed,
         inputs=inputs,
         verdict=verdict_record(learned.verdict),
-        columns=list(learned.translation.matrix.shape),
+        columns=[width, height],
         held_out=learned.held_out,
     )
 
     def write(folder: Path) -> None:
-        learned.translation.save(folder / FOLDER)
+        learned.save(folder / FOLDER)
         record["outputs"] = {f"{FOLDER}/arrays.safetensors": ""}
         if onnx:
             from unpaired.spaces.onnx_export import write_onnx
@@ -142,9 +145,8 @@ def _learn(
     with console.progress("Writing"):
         deliver(out, write)
     console.tell(f"verdict: {learned.verdict}")
-    width, columns = learned.translation.matrix.shape
     console.tell(
-        f"A linear map from {width} columns to {columns}, learned from {len(tables[0].values):,} "
+        f"A linear map from {width} columns to {height}, learned from {len(tables[0].values):,} "
         f"and {len(tables[1].values):,} rows"
         + (", scaled to length one." if learned.translation.unit else ".")
     )
@@ -190,11 +192,12 @@ def _blocks(found: Translation, values: np.ndarray) -> Any:
 
 def _map_of(model: str, side: str, table: Table) -> Translation:
     """The map in a folder: of translate, fit or match, or in one that holds such a folder."""
+    from unpaired.commands.model import model_folder
     from unpaired.loading import load
     from unpaired.spaces.translation import Translation
+    from unpaired.translating import check_rows
 
-    inside = [place for place in (Path(model) / FOLDER, Path(model) / "model") if place.is_dir()]
-    place = inside[0] if inside else Path(model)
+    place = model_folder(Path(model), (FOLDER, "model"))
     loaded = load(place)
     if isinstance(loaded, Translation):
         if side != "x":
@@ -217,4 +220,6 @@ def _map_of(model: str, side: str, table: Table) -> Translation:
             f"VECTORS must have the {found.matrix.shape[0]} columns that the map was learned from: "
             f"they have {table.values.shape[1]}. Take vectors of the same model."
         )
+    if found is loaded:
+        check_rows(place, table, "VECTORS")
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -46,8 +47,16 @@ def _array(archive: Path, key: str | None, file: Path) -> NDArray[Any]:
 
 def _pick(file: Path, names: list[str], key: str | None) -> str:
     """The name of the array to read."""
+    if not names:
+        raise DataError(f"{file} must hold an array: it is an empty archive. Write it again.")
     if key is None and len(names) == 1:
         return names[0]
+    twice = next((name for name, count in Counter(names).items() if count > 1), None)
+    if twice is not None and key in (None, twice):
+        raise DataError(
+            f'{file} must hold arrays of names that differ: it has several called "{twice}". '
+            "Write it again with numpy.savez."
+        )
     if key not in names:
         raise DataError(
             f"{file} holds the arrays {', '.join(names)}. "

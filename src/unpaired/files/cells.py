@@ -109,7 +109,9 @@ def read_cells(stored: Path, part: str | None, file: Path) -> Sheet:
                 f"{len(ids)} cells: it has shape {values.shape} of {values.dtype}. Write it again."
             )
         names = _names(file, store, "var") if part in (None, MATRIX) and "var" in store else None
-    return Sheet(file, list(values.T), names, ids, settled=True)
+    distinct = len(set(ids))
+    notes = () if distinct == len(ids) else (f"{file}: {len(ids)} cells have {distinct} names.",)
+    return Sheet(file, list(values.T), names, ids, notes=notes, settled=True)
 
 
 def write_cells(source: Path, target: Path, notes: CellNotes) -> None:

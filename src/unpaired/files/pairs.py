@@ -11,7 +11,7 @@ import numpy as np
 
 from unpaired._files import atomic_writer
 from unpaired.errors import DataError, InputError
-from unpaired.files.reading import check_exists, kind_of, read_columns, split_part
+from unpaired.files.reading import check_exists, kind_of, read_columns, split_part, told
 from unpaired.files.sheet import Sheet, Table, is_number, labels
 from unpaired.files.text import read_rows
 from unpaired.types import IntArray, Match
@@ -42,13 +42,8 @@ def read_pairs(
         return read
     rows, places, headed = read
     lookups = [_lookup(x, "x", argument), _lookup(y, "y", argument)]
-    if (
-        rows
-        and headed
-        and not any(
-            cell in lookup or is_number(cell) for cell, lookup in zip(rows[0], lookups, strict=True)
-        )
-    ):
+    known = {*lookups[0], *lookups[1]}  # of both, as the columns may have been swapped
+    if rows and headed and not any(cell in known or is_number(cell) for cell in rows[0]):
         tell(f"{file}, {places[0]}: {', '.join(rows[0])} taken as a header.")
         rows, places = rows[1:], places[1:]
     if not rows:
@@ -56,10 +51,13 @@ def read_pairs(
     for row, place in zip(rows, places, strict=True):
         for cell, lookup, side, table in zip(row, lookups, "xy", (x, y), strict=True):
             if cell not in lookup:
-                known = "row numbers from 0" if table.ids is None else "its row names"
+                named = "row numbers from 0" if table.ids is None else "its row names"
+                other = next(one for one in lookups if one is not lookup)
+                swapped = table.ids is not None and cell in other
                 raise InputError(
-                    f'{argument} names "{cell}" in {place}, which is no row of {side}. '
-                    f"Use {known}, e.g. {next(iter(lookup), 0)}."
+                    f'{argument} names "{cell}" in {place}, which is no row of {side}'
+                    + (" but one of the other side: swap the columns. " if swapped else ". ")
+                    + f"Use {named}, e.g. {next(iter(lookup), 0)}."
                 )
     found = [[lookup[cell] for cell, lookup in zip(row, lookups, strict=True)] for row in rows]
     return np.array(found, dtype=np.int64).reshape(-1, 2)
@@ -72,10 +70,8 @@ def _rows_of(path: str | Path, file: Path) -> IntArray | tuple[list[list[str]], 
         DataError: when there are not two columns.
     """
     if kind_of(file) in {".csv", ".tsv", ".txt"}:
-        try:
+        with told(file):
             rows, lines = read_rows(file)
-        except csv.Error as error:
-            raise DataError(f"{file} could not be read: {error}. Check its quotes.") from error
         if rows and len(rows[0]) != 2:
             raise DataError(
                 f"{file} must have two columns in every line, row of x and row of y: line "
@@ -89,11 +85,11 @@ def _rows_of(path: str | Path, file: Path) -> IntArray | tuple[list[list[str]], 
     held = read.columns
     if len(held) == 1 and all(isinstance(cell, list) and len(cell) == 2 for cell in held[0]):
         read = replace(read, columns=list(zip(*held[0], strict=True)))  # lists in JSON lines
-    columns = [labels(read, column) for column in range(len(read.columns))]
-    if len(columns) != 2:
+    if len(read.columns) != 2:
         raise DataError(
-            f"{file} must have two columns, row of x and row of y: it has {len(columns)}."
+            f"{file} must have two columns, row of x and row of y: it has {len(read.columns)}."
         )
+    columns = [labels(read, column) for column in range(2)]
     rows = [list(row) for row in zip(*columns, strict=True)]
     numbers = range(len(rows)) if read.lines is None else read.lines
     kind = "row" if read.lines is None else "line"

@@ -8,7 +8,8 @@ import re
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import ParseError
@@ -30,6 +31,7 @@ KINDS = (
 )
 _PACKED_WHOLE = frozenset({".npy", ".npz", ".parquet", ".feather", ".h5ad"})
 _PART = re.compile(r"(.*\.(?:npz|xlsx|h5ad|h5ad\.gz)):([^/\\]+)", re.IGNORECASE)
+_CLOSED = "{file} must be a file that you may read: you may not. Change its permissions."
 # What the readers of other packages raise on a file that is not what its name says.
 _TROUBLE = (
     OSError,
@@ -110,17 +112,29 @@ def read_columns(path: str | Path, header: bool | None = None) -> Sheet | NDArra
     if kind not in readers:
         raise DataError(f"{file} is not of a known kind ({KINDS}). Convert it to one of these.")
     unpack = file.suffix.lower() == ".gz" and kind in _PACKED_WHOLE
+    with told(file):
+        return _unpacked(file, readers[kind]) if unpack else readers[kind](file)
+
+
+@contextmanager
+def told(file: Path) -> Iterator[None]:
+    """Have whatever readers raise on a file that is not what its name says told in a sentence.
+
+    Raises:
+        DataError: when the block fails to read.
+    """
     try:
-        read = _unpacked(file, readers[kind]) if unpack else readers[kind](file)
+        yield
     except UnpairedError:
         raise
+    except PermissionError as error:
+        raise DataError(_CLOSED.format(file=file)) from error
     except _TROUBLE as error:
         reason = " ".join(str(error).split())[:200].rstrip(".") or type(error).__name__
         raise DataError(
-            f"{file} could not be read as {kind[1:]}: {reason}. Check that it is what its "
+            f"{file} could not be read as {kind_of(file)[1:]}: {reason}. Check that it is what its "
             "name says, or write it again as plain numbers."
         ) from error
-    return read
 
 
 def split_part(path: str | Path) -> tuple[Path, str | None]:
@@ -149,6 +163,8 @@ def check_exists(file: Path) -> None:
         what = "is a folder, not a file" if file.is_dir() else "is not there"
         if file.exists() and not file.is_dir():
             what = "is not a plain file"
+    except PermissionError as error:
+        raise DataError(_CLOSED.format(file=file)) from error
     except (OSError, ValueError) as error:
         what = f"cannot be a file ({error})"
     raise DataError(f"There is no file {file}: it {what}. Check the path; known kinds: {KINDS}.")

@@ -26,6 +26,12 @@ _NUMBER = re.compile(
 _WHOLE = re.compile(r"\s*[+-]?\d{1,18}\s*", re.ASCII)
 _WHOLE_ANYHOW = re.compile(r"\s*[+-]?\d+(\.0*)?([eE]\+?\d+)?\s*", re.ASCII)
 _DECIMAL_COMMA = re.compile(r"\s*[+-]?\d+,\d+([eE][+-]?\d+)?\s*")
+_DRESSED = re.compile(
+    r"[+\-\u2212]?[$\u20ac\u00a3\u00a5]?[+\-\u2212]?"  # either may come first
+    r"(\d{1,3}([,.'\u2019\u00a0\u2009\u202f]\d{3})+|\d+)([.,\u066b]\d*)?"
+    r"\s?[%\u2030$\u20ac\u00a3\u00a5]?"
+)
+"""Numbers for people: signs of money and percent, thousands set apart, a true minus."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +105,12 @@ def holds_text(column: Sequence[Any] | NDArray[Any]) -> bool:
 
 def _is_cell(cell: str) -> bool:
     """Whether a text cell holds features: a number, yes or no, or a list."""
-    return looks_like_number(cell) or is_boolean(cell) or cell.lstrip().startswith("[")
+    return (
+        looks_like_number(cell)
+        or is_boolean(cell)
+        or cell.lstrip().startswith("[")
+        or _DRESSED.fullmatch(cell.strip()) is not None
+    )
 
 
 def is_boolean(cell: str) -> bool:
@@ -228,6 +239,11 @@ def _bad_cell(sheet: Sheet, row: int, column: int, cells: list[Any]) -> str:
         return f"{place} is empty{more}. Impute the number, or drop the row or the column."
     if isinstance(cell, str) and _DECIMAL_COMMA.fullmatch(cell):
         return f'{place} must be a number: "{cell}" has a comma. Write decimals with a point.'
+    if isinstance(cell, str) and _DRESSED.fullmatch(cell.strip()):
+        return (
+            f'{place} must be a plain number, such as -1234.5: it holds "{cell}". Write it so, or '
+            "name the column of ids with --id-column, or the columns to use with --features."
+        )
     shown = str(cell) if len(str(cell)) <= 60 else str(cell)[:60] + "..."
     return (
         f'{place} must be a number: it holds "{shown}". Mend it, name the column of ids with '

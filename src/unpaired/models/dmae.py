@@ -70,7 +70,8 @@ class DMAE(TranslatingEstimator):
     ``trace_`` (the matched pairs after each turn), ``notes_`` (sentences on what was done),
     ``seed_``. Parameters that only learning reads (all but the first and the last two) are refused
     in ``fit`` where there are too few pairs to learn from; ``soft_weight``, ``n_rounds`` and
-    ``start`` where every row has its partner, as they could not change anything.
+    ``start`` where every row has its partner, as they could not change anything; what networks
+    alone read where ``n_epochs`` is 0.
     """
 
     def __init__(
@@ -248,12 +249,13 @@ class DMAE(TranslatingEstimator):
             begin = _plan(start.restrict(*free), self._device)
         seed = derive_seed(self.seed_, "learner")
         sides = self._tensor(x), self._tensor(y)
+        if config.towers.n_epochs == 0:
+            self._refuse(("hidden", *NETWORKS[1:]), "where n_epochs is 0")
+        if config.n_rounds == 0 and begin is None:
+            self._refuse(SOFTLY[:1], "where n_rounds is 0 and nothing else gives a start")
         learned = learn(*sides, pairs, config, seed, start=begin, on_step=on_step)
-        self.notes_.append(
-            "Networks were trained in the last turn."
-            if config.towers.n_epochs
-            else "No network was trained: n_epochs is 0."
-        )
+        trained = "Networks were trained in the last turn."
+        self.notes_.append(trained if config.towers.n_epochs else "No network was trained.")
         self._space, self.history_ = learned.solution.space, learned.solution.history
         every = pairs.known.cpu().numpy()
         self.trace_ = [

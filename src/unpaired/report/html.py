@@ -8,6 +8,7 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from importlib import resources
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from unpaired.report import plots
 from unpaired.report.match_page import match_view, verdict_view
 from unpaired.report.numbers import decimals, duration, number, percent
 from unpaired.report.reliability import reliability_view
-from unpaired.types import IntArray, Naming, RunResult
+from unpaired.types import Asked, IntArray, Naming, RunResult
 
 PHOTOS_PER_CLASS = 24
 PHOTOS_PER_REPORT = 500  # keeps the page below 4 MB; every class shows at least 3
@@ -159,7 +160,20 @@ def _naming(naming: Naming, images: Any, limit: int, ids: Sequence[str] = ()) ->
         "scored": scored,
         "reliability": None if truth is None else _reliability(naming, truth),
         "groups": [_group(naming, images, c, limit, known, ids) for c in classes],
+        "asked": [_asked(group) for group in naming.asked],
         "charts": _charts(naming.history),
+    }
+
+
+def _asked(group: Asked) -> dict[str, Any]:
+    """Return what the page shows of a group that it asks about."""
+    return {
+        "size": group.size,
+        "names": group.names,
+        "photos": [
+            {"file": file, "uri": None if image is None else plots.photo_uri(image)}
+            for file, image in zip_longest(group.files, group.images)
+        ],
     }
 
 
