@@ -456,6 +456,18 @@ def test_more_rows_than_the_soft_sample(monkeypatch):
     assert (group_x[placed] == group_y[match.partner[placed]]).mean() >= 0.8
 
 
+def test_a_refined_map_ends_with_rounds_on_all_rows(monkeypatch):
+    monkeypatch.setattr(matching, "SOFT_ROWS", 300)
+    rng = drawn(21)
+    x = rng.gamma(1.0, size=(600, 8)) * np.linspace(2.0, 0.7, 8)
+    y = x @ np.linalg.qr(rng.standard_normal((8, 8)))[0] + 0.05 * rng.standard_normal((600, 8))
+    found = matching.solve_softly(matching.check_problem(x, y), rng)
+    assert found.kind == matching.REFINED
+    assert [len(side) for side in found.space.references] == [600, 600]
+    scores = found.space.scores(*(torch.as_tensor(side).float() for side in (x, y))).numpy()
+    assert (scores.argmax(1) == np.arange(600)).mean() > 0.8
+
+
 # Many to one
 
 

@@ -73,9 +73,10 @@ OTHER = {
 
 @pytest.fixture(scope="module", autouse=True)
 def fewer_rounds():
-    """What is refined here is refined for five rounds: no argument goes there by another way."""
+    """What is refined here is refined for few rounds: no argument goes there by another way."""
+    few = replace(refinement.REFINEMENT, n_steady=2, n_steady_near=2, n_growing=3)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(refinement, "REFINEMENT", replace(refinement.REFINEMENT, n_rounds=5))
+        patch.setattr(refinement, "REFINEMENT", few)
         yield
 
 
@@ -125,6 +126,14 @@ def test_the_walk_names_every_parameter():
         *("self", "x", "y", "pairs"),
         *("start", "on_step"),
     ]
+
+
+def test_what_networks_and_soft_pairs_read_is_refused_where_there_are_none():
+    for given in ({"hidden": (8,)}, {"batch_size": 9}, {"learning_rate": 0.1}):
+        with pytest.raises(InputError, match=f"{next(iter(given))} must be left out where n_epo"):
+            fit("80", n_epochs=0, **given)
+    with pytest.raises(InputError, match="soft_weight must be left out where n_rounds is 0"):
+        fit("80", n_rounds=0, soft_weight=0.3)
 
 
 @pytest.mark.parametrize("name", REGIMES)
@@ -243,7 +252,7 @@ def test_notes_say_whether_networks_were_trained_and_it_is_so(name, plain):
 
 def test_no_epochs_leave_closed_forms_alone(plain, engine):
     model, scores, told = fit("80", n_epochs=0)
-    assert "No network was trained: n_epochs is 0." in model.notes_
+    assert "No network was trained in the last turn." in model.notes_
     assert all(part.towers is None for part in model._space.parts)
     assert not any("loss" in entry for entry in told)
     assert np.abs(scores - plain["80"][1]).max() > 1e-3

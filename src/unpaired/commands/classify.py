@@ -13,7 +13,7 @@ import typer
 from unpaired.commands.console import Console, Json, Quiet, as_typed, to_json
 from unpaired.commands.encode import Cache, check_cache, check_used, shorten
 from unpaired.commands.match import Out, Seed
-from unpaired.commands.pile import Collection, read_classes, read_labels, read_photos
+from unpaired.commands.pile import NAME_FILES, Collection, read_classes, read_labels, read_photos
 from unpaired.errors import InputError
 
 if TYPE_CHECKING:

@@ -70,8 +70,7 @@ class DMAE(TranslatingEstimator):
     ``trace_`` (the matched pairs after each turn), ``notes_`` (sentences on what was done),
     ``seed_``. Parameters that only learning reads (all but the first and the last two) are refused
     in ``fit`` where there are too few pairs to learn from; ``soft_weight``, ``n_rounds`` and
-    ``start`` where every row has its partner, as they could not change anything; what networks
-    alone read where ``n_epochs`` is 0.
+    ``start`` where every row has its partner; what networks read where ``n_epochs`` is 0.
     """
 
     def __init__(
@@ -247,15 +246,14 @@ class DMAE(TranslatingEstimator):
         free = pairs.free_x.cpu().numpy(), pairs.free_y.cpu().numpy()
         if start is not None:
             begin = _plan(start.restrict(*free), self._device)
-        seed = derive_seed(self.seed_, "learner")
-        sides = self._tensor(x), self._tensor(y)
+        seed, sides = derive_seed(self.seed_, "learner"), (self._tensor(x), self._tensor(y))
         if config.towers.n_epochs == 0:
             self._refuse(("hidden", *NETWORKS[1:]), "where n_epochs is 0")
         if config.n_rounds == 0 and begin is None:
-            self._refuse(SOFTLY[:1], "where n_rounds is 0 and nothing else gives a start")
+            self._refuse(("soft_weight",), "where n_rounds is 0")
         learned = learn(*sides, pairs, config, seed, start=begin, on_step=on_step)
-        trained = "Networks were trained in the last turn."
-        self.notes_.append(trained if config.towers.n_epochs else "No network was trained.")
+        trained = "Networks were" if config.towers.n_epochs else "No network was"
+        self.notes_.append(f"{trained} trained in the last turn.")
         self._space, self.history_ = learned.solution.space, learned.solution.history
         every = pairs.known.cpu().numpy()
         self.trace_ = [
