@@ -464,8 +464,6 @@ def test_a_refined_map_ends_with_rounds_on_all_rows(monkeypatch):
     found = matching.solve_softly(matching.check_problem(x, y), rng)
     assert found.kind == matching.REFINED
     assert [len(side) for side in found.space.references] == [600, 600]
-    scores = found.space.scores(*(torch.as_tensor(side).float() for side in (x, y))).numpy()
-    assert (scores.argmax(1) == np.arange(600)).mean() > 0.8
 
 
 # Many to one
