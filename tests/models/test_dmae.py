@@ -84,6 +84,18 @@ def test_without_many_pairs_the_answer_is_that_of_the_engine(n_known, seed):
     assert foscttm(model.score_matrix(unseen, unseen @ rotation)) < 0.02
 
 
+def test_without_many_pairs_rows_of_y_keep_their_numbers_where_captions_were_merged(rng):
+    x = rng.standard_normal((100, 8)) * np.linspace(3.0, 1.0, 8)
+    y = x @ np.linalg.qr(rng.standard_normal((8, 8)))[0]
+    captions = np.concatenate([y[:1] + 0.01, y])  # two of row 0, and then the others
+    pairs = np.array([(0, 0), (0, 1)])
+    match = unpaired.DMAE(random_state=0).fit(x, captions, pairs).match_
+    assert (match.partner[1:] == np.arange(2, 101)).mean() >= 0.95
+    near = np.argsort(np.square(captions[:, None] - y).sum(2), axis=0)  # of each row of y
+    second = [next(k for k in near[:, row] if k != match.partner[row]) for row in range(1, 100)]
+    assert (match.runner_up[1:] == second).mean() >= 0.8
+
+
 def test_same_seed_same_bits():
     x, y = two_views(80, np.random.default_rng(0))
     fits = [unpaired.DMAE(**SOFT, random_state=3).fit(x, y, first_rows(12)) for _ in range(2)]

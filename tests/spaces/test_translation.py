@@ -38,7 +38,7 @@ def same(rows):
     """The same 300 things on both sides, y in another order; and 100 that were not seen."""
     rng = np.random.default_rng(6)
     turn, order = rotation(rng, 12), rng.permutation(300)
-    return unpaired.align(rows[:300], rows[order] @ turn), turn, order
+    return unpaired.align(rows[:300], rows[order] @ turn, random_state=7), turn, order
 
 
 def test_a_rotation_is_found_with_the_same_rows(rows, same):
@@ -103,6 +103,7 @@ def test_an_alignment_comes_back_from_its_folder(rows, same, tmp_path):
     np.testing.assert_array_equal(loaded.translate_x(rows[:9]), aligned.translate_x(rows[:9]))
     np.testing.assert_array_equal(loaded.match.partner, aligned.match.partner)
     assert loaded.match.verdict == aligned.match.verdict
+    assert loaded.seed == aligned.seed == 7
     assert repr(loaded.solution.evidence) == repr(aligned.solution.evidence)  # NaN == NaN
     loaded.save(tmp_path / "two")
     assert (tmp_path / "two" / "arrays.safetensors").read_bytes() == (
