@@ -466,6 +466,30 @@ def test_a_refined_map_ends_with_rounds_on_all_rows(monkeypatch):
     assert [len(side) for side in found.space.references] == [600, 600]
 
 
+@pytest.mark.parametrize(
+    ("surprise", "kept", "n_searched"), [(1.0, 9, 1), (3.0, 9, 4), (3.0, 1, 2)]
+)
+def test_other_samples_are_searched_where_the_first_is_promising(
+    monkeypatch, surprise, kept, n_searched
+):
+    monkeypatch.setattr(matching, "SOFT_ROWS", 60)
+    align, seen = matching.align_softly, []
+
+    def searched(x, y, rng, **options):
+        found = align(x, y, rng, refines=False, **options)
+        kind = matching.REFINED if len(seen) == kept else found.kind
+        seen.append(x)
+        return replace(found, kind=kind, evidence=replace(found.evidence, surprise=surprise))
+
+    monkeypatch.setattr(matching, "align_softly", searched)
+    monkeypatch.setattr(matching, "settled", lambda space, *_: space)
+    x, y = drawn(22).standard_normal((2, 90, 4))
+    found = matching.solve_softly(matching.check_problem(x, y), drawn(23))
+    assert len(seen) == n_searched
+    assert (found.kind == matching.REFINED) == (n_searched > kept)
+    assert n_searched == 1 or not np.array_equal(seen[0], seen[1])
+
+
 # Many to one
 
 
