@@ -65,6 +65,7 @@ def measure(run: Run) -> dict[str, object]:
         "gap": evidence.gap,
         "flips": evidence.flips,
         "confirmed": evidence.confirmed,
+        "finer": evidence.finer,
         "rank": shape.rank,
         "repeats": shape.repeats,
         "surprise": evidence.surprise,

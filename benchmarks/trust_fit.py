@@ -66,7 +66,7 @@ Judged = tuple[Case, Verdict, np.ndarray]
 
 def case_of(row: dict[str, str]) -> Case:
     """A line of the file of results."""
-    names = "agreement", "gap", "flips", "confirmed", "surprise", "repeated"
+    names = "agreement", "gap", "flips", "confirmed", "finer", "surprise", "repeated"
     evidence = Evidence(
         {},
         **{name: float(row[name]) for name in names},

@@ -15,6 +15,7 @@ from unpaired.alignment.refinement import (
     change_signs,
     confirmed_share,
     directions,
+    finer_structure,
     judge,
     leading,
     mix,
@@ -138,6 +139,18 @@ def test_leading_components_teach_the_others(rng):
     wide = part.maps[0] @ part.maps[1].T
     assert wide.shape == (40, 40)
     assert overlap(wide.numpy(), turn.numpy()) > 0.9
+
+
+def test_components_that_were_not_searched_tell_right_partners_from_accidents(rng):
+    x = torch.tensor(rng.standard_normal((400, 40)) * 0.97 ** np.arange(40)).float()
+    turn = torch.block_diag(*(torch.tensor(rotation_of(20, rng)) for _ in range(2)))
+    pairs = make_pairs(None, 400, 400, CPU)
+    right = as_part(turn[:20, :20])
+    assert finer_structure(as_view(x, x @ turn), pairs, right) > 10
+    y = x @ turn
+    y[:, 20:] = y[torch.as_tensor(rng.permutation(400)), 20:]  # no row has its own finer part
+    assert abs(finer_structure(as_view(x, y), pairs, right)) < 4
+    assert np.isnan(finer_structure(leading(as_view(x, y), 20), pairs, right))
 
 
 def test_rounds_on_all_rows_tell_more_partners_apart(rng):

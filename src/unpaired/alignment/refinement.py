@@ -94,6 +94,8 @@ class RefinementConfig:
     """after so many rounds with twice as many each time,"""
     n_wide_rows: int = 2000
     """on so many rows a side;"""
+    per_component: int = 8
+    """Mutual partners for each of the next components by which they are told apart."""
     n_settled_rounds: int = 2
     """and so many rounds"""
     n_settled_rows: int = 12000
@@ -116,6 +118,9 @@ class Refined:
     of those."""
     accepted: bool
     """Whether both sides end closer to each other than strangers could."""
+    finer: float = math.nan
+    """How well components that were not searched tell mutual partners apart, in standard deviations
+    above chance; NaN where there are none, or nothing was accepted."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,9 +178,11 @@ def refine(
     if not accepted:
         return Refined(view, _parts(rotation, view.x), 0.0, surprise, accepted)
     rotation = search(sides, rotation, rng)  # what is right in part leads further
-    parts = widen(wide, pairs, _parts(rotation, view.x), rng)
+    narrow = _parts(rotation, view.x)
+    parts = widen(wide, pairs, narrow, rng)
     confirmed = confirmed_share(CanonicalCritic([wide], pairs), parts, rng)
-    return Refined(wide, parts, confirmed, surprise, accepted)
+    finer = finer_structure(wide, pairs, narrow)
+    return Refined(wide, parts, confirmed, surprise, accepted, finer)
 
 
 def sides_of(view: View, pairs: Pairs) -> Sides:
@@ -287,6 +294,33 @@ def confirmed_share(critic: CanonicalCritic, parts: list[Part], rng: np.random.G
         again = csls(placed[0] @ placed[1].T).argmax(1)
         found += int((again == torch.arange(len(held_out), device=again.device)).sum())
     return float(found / min(scores.shape))
+
+
+def finer_structure(view: View, pairs: Pairs, parts: list[Part]) -> float:
+    """How well the next components tell apart the mutual partners that the leading ones name.
+
+    Half of the partners make a rotation of components that had no part in naming them, and those of
+    the other half are ranked by it: the mean rank in standard deviations above chance, NaN where
+    there are too few components or partners. What two geometries share by accident in the leading
+    components goes no further.
+    """
+    critic = CanonicalCritic([leading(view, max(len(side) for side in parts[0].maps))], pairs)
+    left, right = place_free(critic, parts)
+    rows, partners = mutual(csls(left @ right.T))
+    rank = max(left.shape[1], right.shape[1])
+    x = view.x[pairs.free_x][rows, rank : 2 * rank]
+    y = view.y[pairs.free_y][partners, rank : 2 * rank]
+    size = min(x.shape[1], y.shape[1], len(rows) // REFINEMENT.per_component)
+    if size < 2:
+        return math.nan
+    x, y, above = x[:, :size], y[:, :size], []
+    halves = slice(0, None, 2), slice(1, None, 2)
+    for fitted, held_out in (halves, halves[::-1]):
+        (part,) = _parts(nearest_rotation((x[fitted].T @ y[fitted]).cpu().numpy()), x)
+        scores = part.embed(x[held_out], 0) @ part.embed(y[held_out], 1).T
+        above.append((scores < scores.diagonal()[:, None]).double().mean(1))
+    ranks = torch.cat(above)
+    return float((ranks.mean() - 0.5) * (12.0 * len(ranks)) ** 0.5)
 
 
 def widen(view: View, pairs: Pairs, parts: list[Part], rng: np.random.Generator) -> list[Part]:

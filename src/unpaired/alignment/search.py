@@ -151,7 +151,12 @@ def align_softly(
         evidence = replace(evidence, held_out=search.held_out(x, y, pairs, rng))
     elif refines:
         refined = refine(x, y, pairs, place_free(critic, parts), rng)
-        evidence = replace(evidence, confirmed=refined.confirmed, surprise=refined.surprise)
+        evidence = replace(
+            evidence,
+            confirmed=refined.confirmed,
+            surprise=refined.surprise,
+            finer=refined.finer,
+        )
         if refined.accepted:
             kind, space = REFINED, build_space([refined.view], refined.parts, n_nearest=N_NEAREST)
             notes.append("Refinement on random samples was kept: strangers would not end so close.")

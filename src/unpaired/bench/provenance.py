@@ -23,7 +23,8 @@ TASK_MODULES = {
 }
 """The modules of a task itself. What they import is not followed: they know every method."""
 IDLE = frozenset(
-    f"unpaired.{name}" for name in ("_files", "_log", "_saving", "_threads", "errors", "types")
+    f"unpaired.{name}"
+    for name in ("_files", "_log", "_saving", "_threads", "errors", "spaces.solution", "types")
 )
 """Modules that carry, save, tell or refuse what others compute: no figure comes from them."""
 ENGINE = frozenset({"unpaired.matching"})

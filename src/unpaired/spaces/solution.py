@@ -34,6 +34,9 @@ class Evidence:
     surprise: float = float("nan")
     """How much closer both sides end in refinement than from starts with random signs, in standard
     deviations of those; NaN: not refined."""
+    finer: float = float("nan")
+    """How well components that refinement did not search tell partners apart, in standard
+    deviations above chance; NaN: not measured, as where nothing was kept."""
     repeated: float = float("nan")
     """How often a fit on half of the rows names the partners of others again, beyond chance
     (Cohen's kappa); NaN: not asked, as where partners are not evident."""

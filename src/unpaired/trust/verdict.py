@@ -19,8 +19,11 @@ GOOD = 0.2
 REPEATED = 0.6
 """Share of evident partners that a fit without their rows must name again: noise has reached .42
 (walks, 50 rows), right ones .83 and more."""
-CONFIRMED = 0.25
-"""Share of rows whose partner refinement must find without them."""
+SURE = 0.6
+"""Share of rows whose partner refinement must find without them (wrong maps have reached .50),"""
+CONFIRMED, FINER = 0.25, 3.0
+"""or this share, and partners told apart by components that were not searched, in standard
+deviations above chance (wrong maps have reached 2.3)."""
 NAMED = 0.5
 """Or share of held-out known partners that must have been named,"""
 ENOUGH = 8
@@ -107,7 +110,8 @@ def repeats_itself(solution: Solution) -> bool:
 
     A fit on half of the rows tells where partners are evident; on the soft path it would repeat a
     wrong answer in few directions, and refinement, which is kept only where it ends closer than
-    strangers do, has to find partners again without the rows themselves (noise did the first).
+    strangers do, has to find partners again without the rows themselves (noise did the first), or
+    some of them, where components that were not searched tell these apart as well.
     Held-out known pairs tell by how many of them were named.
     """
     evidence = solution.evidence
@@ -115,7 +119,8 @@ def repeats_itself(solution: Solution) -> bool:
         return len(evidence.held_out) >= ENOUGH and _named(evidence) >= NAMED
     if solution.evident:
         return evidence.repeated >= REPEATED
-    return solution.kind == "refined" and evidence.confirmed >= CONFIRMED
+    finer = evidence.confirmed >= CONFIRMED and evidence.finer >= FINER
+    return solution.kind == "refined" and (evidence.confirmed >= SURE or finer)
 
 
 def features(evidence: Evidence, shape: Shape) -> dict[str, float]:
@@ -194,6 +199,11 @@ def reasons_for(solution: Solution, shape: Shape) -> tuple[str, ...]:
             f"both sides end {evidence.surprise:.0f} standard deviations closer than strangers do"
         )
         found.append(f"{evidence.confirmed:.0%} of the rows find their partner without themselves")
+        if np.isfinite(evidence.finer):
+            found.append(
+                "components that were not searched tell partners apart, "
+                f"{evidence.finer:.0f} standard deviations above chance"
+            )
     elif solution.evident and evidence.repeated >= REPEATED:
         found.append(
             f"a fit on half of the rows names {evidence.repeated:.0%} of the others' partners again"
