@@ -134,7 +134,7 @@ def test_a_soft_alignment_is_never_trusted_without_pairs():
 def test_a_refined_map_whose_partners_are_not_found_again_is_not_relied_on():
     found = replace(NOTHING, surprise=50.0, confirmed=0.17)
     assert not judge(solution(found, "refined"), SHAPE).trusted
-    for confirmed, finer, relied in ((0.6, -1.0, 1), (0.5, 2.5, 0), (0.25, 3.0, 1), (0.2, 9.0, 0)):
+    for confirmed, finer, relied in ((0.6, -1.0, 1), (0.5, 3.5, 0), (0.25, 4.0, 1), (0.2, 9.0, 0)):
         again = judge(solution(replace(found, confirmed=confirmed, finer=finer), "refined"), SHAPE)
         assert (again.level == "reliable") == bool(relied)
     unknown = judge(solution(replace(found, confirmed=0.5), "refined"), SHAPE)

@@ -21,9 +21,10 @@ REPEATED = 0.6
 (walks, 50 rows), right ones .83 and more."""
 SURE = 0.6
 """Share of rows whose partner refinement must find without them (wrong maps have reached .50),"""
-CONFIRMED, FINER = 0.25, 3.0
+CONFIRMED, FINER = 0.25, 4.0
 """or this share, and partners told apart by components that were not searched, in standard
-deviations above chance (wrong maps have reached 2.3)."""
+deviations above chance. Wrong maps have reached 2.4, and up to 7.9 where the data have a symmetry
+of their own (left halves of digits are the mirror images of right ones)."""
 NAMED = 0.5
 """Or share of held-out known partners that must have been named,"""
 ENOUGH = 8
