@@ -79,13 +79,13 @@ def classify(
 
         check_exists(split_part(photos)[0])
     encodes, spelled = photos.is_dir(), names.suffix.lower() in NAME_FILES
-    check_used("--encoder", encoder, encodes, "PHOTOS is a file of vectors")
-    check_used("--text-encoder", text_encoder, spelled, "NAMES is a table of vectors")
-    check_used("--cache", cache, encodes or spelled, "nothing is encoded")
     classes, class_vectors, unknown = read_classes(console, names, text_encoder, cache)
+    check_used("--text-encoder", text_encoder, spelled, "NAMES is a table of vectors")
     if unknown:
         console.note(f"{len(unknown):,} words of NAMES have no vector: {shorten(unknown)}.")
     rows = read_photos(console, photos, encoder, cache)
+    check_used("--encoder", encoder, encodes, "PHOTOS is a file of vectors")
+    check_used("--cache", cache, encodes or spelled, "nothing is encoded")
     if len(rows.names) < 2 * len(classes):
         raise InputError(
             f"PHOTOS must be at least two for each of the {len(classes)} names, and better a "
