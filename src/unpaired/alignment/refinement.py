@@ -4,13 +4,15 @@ Long refinement on all rows settles on the first answer, or drifts. On rows draw
 round, few at first and more later, it does neither: what a sample shares by accident is gone in the
 next one, and what both sides really share adds up. One such run reaches the right answer only if it
 begins near; which answer is right shows in how close both sides come to each other. So many runs
-compete: the first begin at the alignment given, with random signs of some principal components, the
-others at a mixture of two of the closest ends (a genetic algorithm).
+compete: the first begin at the alignment given, at independent components that both sides have in
+common (``components``) and at both together, the others at a mixture of two of the closest ends (a
+genetic algorithm).
 
 Whether there was something to climb is told without labels: runs, and then a second search, begin
-where the answer ends, but with random signs of all principal components. That start has the same
-spectra and is as good for strangers, who end as close to each other as before; what belongs
-together ends farther apart, or comes back to the same answer.
+where the answer ends, but with random signs of all principal components, or with independent
+components paired at random. Such starts have the same spectra and are as good for strangers, who
+end as close to each other as before; what belongs together ends farther apart, or comes back to the
+same answer.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from torch.nn.functional import normalize
 
 from unpaired._log import track
 from unpaired.alignment.alternation import alternate, place_free
+from unpaired.alignment.components import component_starts
 from unpaired.alignment.critics import CanonicalCritic, Step, known_share, moments_of
 from unpaired.math.hubness import csls
 from unpaired.math.neighbours import Float32
@@ -63,9 +66,9 @@ class RefinementConfig:
     """so many of them end where the closest one did, which is"""
     settled: float = 0.92
     """this overlap of two rotations."""
-    n_first: int = 13
-    """Runs that begin at the alignment given,"""
-    first_signs: float = 0.2
+    n_near: int = 13
+    """Runs that begin near a rotation that is given,"""
+    near_signs: float = 0.2
     """all but one with the signs of this share of the components changed."""
     n_parents: int = 8
     """Closest ends of which two are mixed to begin the other runs,"""
@@ -173,11 +176,11 @@ def refine(
     cross = (view.x[pairs.free_x].T @ begin).cpu().numpy()
     if sides.known is not None:
         cross += np.linalg.norm(cross) * sides.known
-    rotation = search(sides, nearest_rotation(cross), rng)
+    rotation = search(sides, first_starts(sides, cross, rng), rng)
     surprise, accepted = judge(replace(sides, known=None), rotation, rng)
     if not accepted:
         return Refined(view, _parts(rotation, view.x), 0.0, surprise, accepted)
-    rotation = search(sides, rotation, rng)  # what is right in part leads further
+    rotation = search(sides, starts_near(rotation, rng), rng)  # right in part leads further
     narrow = _parts(rotation, view.x)
     parts = widen(wide, pairs, narrow, rng)
     confirmed = confirmed_share(CanonicalCritic([wide], pairs), parts, rng)
@@ -198,19 +201,40 @@ def sides_of(view: View, pairs: Pairs) -> Sides:
     return Sides(x, y, cross.cpu().numpy())
 
 
-def search(sides: Sides, start: Float32, rng: np.random.Generator) -> Float32:
+def first_starts(sides: Sides, cross: Float32, rng: np.random.Generator) -> list[Float32]:
+    """Rotations to begin with: of an alignment's products, of paired components, and of both."""
+    own = cross / max(float(np.linalg.norm(cross)), 1e-30)
+    found = list(component_starts(sides.x, sides.y, rng))
+    return [nearest_rotation(c) for c in (own, *(own + other for other in found), *found)]
+
+
+def starts_near(
+    rotation: Float32, rng: np.random.Generator, n_starts: int = REFINEMENT.n_near
+) -> list[Float32]:
+    """The rotation, and others with the signs of some components changed."""
+    share = REFINEMENT.near_signs
+    return [rotation, *(change_signs(rotation, share, rng) for _ in range(n_starts - 1))]
+
+
+def null_starts(sides: Sides, rotation: Float32, rng: np.random.Generator) -> list[Float32]:
+    """As many starts with random signs of the rotation, and with components paired at random."""
+    found = [nearest_rotation(c) for c in component_starts(sides.x, sides.y, rng, at_random=True)]
+    flipped = change_signs(rotation, 0.5, rng)
+    return [*starts_near(flipped, rng, REFINEMENT.n_near - len(found)), *found]
+
+
+def search(sides: Sides, starts: Sequence[Float32], rng: np.random.Generator) -> Float32:
     """The rotation (r_x, r_y) of the run that brings both sides closest to each other."""
     compared = sides.draw(REFINEMENT.n_compared, rng)
     runs: list[Float32] = []
     reached: list[float] = []
     for number in track(range(REFINEMENT.n_runs), "Refining on random samples"):
-        begin, n_steady = start, REFINEMENT.n_steady
-        if number >= REFINEMENT.n_first:
+        if number < len(starts):
+            begin, n_steady = starts[number], REFINEMENT.n_steady
+        else:
             parents = np.argsort(reached)[-REFINEMENT.n_parents :]
             begin = mix([runs[parent] for parent in parents], rng)
             n_steady = REFINEMENT.n_steady_near
-        elif number:
-            begin = change_signs(start, REFINEMENT.first_signs, rng)
         runs.append(sides.climb(begin, n_steady, rng))
         reached.append(compared.closeness(runs[-1]))
         best = runs[int(np.argmax(reached))]
@@ -258,7 +282,7 @@ def judge(sides: Sides, rotation: Float32, rng: np.random.Generator) -> tuple[fl
     surprise = float(reached - np.mean(ends)) / spread
     if surprise < REFINEMENT.surprise:
         return surprise, False
-    rival = search(sides, change_signs(rotation, 0.5, rng), rng)
+    rival = search(sides, null_starts(sides, rotation, rng), rng)
     rival = judged.climb(rival, n_steady, rng)
     back = overlap(own, rival) >= REFINEMENT.came_back
     margin = (reached - judged.closeness(rival)) / spread
