@@ -159,7 +159,7 @@ def align_softly(
     kind, notes, space = "known pairs" if len(pairs.known) else "profiles", [], None
     if len(pairs.known) >= GROWTH.least:
         search = replace(search, lengths=length_views(x, y, rng))
-        if min(len(pairs.free_x), len(pairs.free_y)) >= ANSWERS.least_rows:
+        if refines and min(len(pairs.free_x), len(pairs.free_y)) >= ANSWERS.least_rows:
             search = replace(search, directions=[directions(x, y, ANSWERS.rank, rng)])
         parts, held = search.averaged(x, y, pairs, parts, rng)
         evidence = replace(evidence, held_out=held)
@@ -246,6 +246,7 @@ class _Search:
             [self.every[view] for view in used],
             [replace(part, view=used.index(part.view)) for part in parts],
             n_nearest=-(-len(self.read[0].y) // HUB_SHARE),
+            max_reference=max(len(rows) for view in self.read[:1] for rows in (view.x, view.y)),
             smooth_by=[used.index(view) for view in self.smooth_by if view in used],
         )
 
