@@ -2,7 +2,8 @@
 
 Partners that are evident (``alignment.registration``) are looked for first, at any size. Where none
 stand out, rows are aligned softly by views and profiles (``alignment.search``) and, where few pairs
-are known or none, that is refined (``alignment.refinement``); above some thousand rows on a sample,
+are known or none, that is refined (``alignment.refinement``), with more it is averaged with other
+answers (``alignment.answers``); above some thousand rows on a sample,
 and the maps carry over to all rows. A handful of rows is searched directly (``alignment.tiny``),
 and classes are named (``naming``).
 """

@@ -90,6 +90,33 @@ def test_known_pairs_help_rows_that_are_not_among_them(seed):
     assert errors[1] < 0.35
 
 
+@pytest.mark.parametrize("count", [8, 75, 79])
+def test_any_number_of_known_pairs_is_held_out_once(count, rng):
+    x, y = copies(rng, 80)
+    found = align_softly(x, y, rng, known=paired(count))
+    assert len(found.evidence.held_out) == count
+    assert all(
+        0.0 <= pair.rank <= 1.0 and 0.0 < pair.share <= 1.0 for pair in found.evidence.held_out
+    )
+    assert torch.isfinite(found.space.scores(x, y)).all()
+
+
+def test_a_pair_has_no_say_in_what_answers_count_where_it_is_held_out(rng, monkeypatch):
+    told = []
+
+    def weigh(losses):
+        told.append(losses)
+        return np.full(len(losses), 1.0 / len(losses))
+
+    monkeypatch.setattr("unpaired.alignment.search.weights_by", weigh)
+    x, y = copies(rng, 80)
+    align_softly(x, y, rng, known=paired(20))
+    *without, whole = told
+    assert whole.shape == (4, 20)
+    assert [losses.shape[1] for losses in without] == [13, 13, 14]
+    assert sum(losses.sum() for losses in without) == pytest.approx(2.0 * whole.sum())
+
+
 def test_side_information_decides_where_geometry_does_not(seed):
     rng = np.random.default_rng([seed, 8])
     x, y = tensor(rng.standard_normal((80, 4))), tensor(rng.standard_normal((80, 4)))

@@ -3,7 +3,8 @@
 Rows are described by profiles (how similarity falls off around them), which need no pairs; profiles
 give a soft plan, the plan gives maps in each of several views, and views that agree are read
 together. More rounds drift towards what two geometries share by accident, unless known pairs hold
-them, or they are made on random samples (``refinement``).
+them, or they are made on random samples (``refinement``). With eight known pairs or more what grows
+from them is one of several answers, whose mean is taken (``answers``).
 """
 
 from __future__ import annotations
@@ -19,6 +20,15 @@ from torch.nn.functional import normalize
 
 from unpaired._log import track
 from unpaired.alignment.alternation import Round, alternate, place_free, standardise
+from unpaired.alignment.answers import (
+    ANSWERS,
+    climbed,
+    log_ranks,
+    mean_parts,
+    numbered_from,
+    pairs_alone,
+    weights_by,
+)
 from unpaired.alignment.critics import CanonicalCritic, Step, Trust
 from unpaired.alignment.finalists import SearchConfig, compare_starts
 from unpaired.alignment.profiles import (
@@ -28,14 +38,14 @@ from unpaired.alignment.profiles import (
     relative_score,
     with_side_information,
 )
-from unpaired.alignment.refinement import refine, settle
+from unpaired.alignment.refinement import directions, refine, settle
 from unpaired.alignment.starts import JOINT, OWN
 from unpaired.plans.plan import DensePlan, Pairs, dense_plan, make_pairs, mean_plan
 from unpaired.spaces.readout import held_out
 from unpaired.spaces.solution import Evidence, HeldPair, Solution
 from unpaired.spaces.space import Part, Space, build_space
 from unpaired.types import FloatArray, IntArray
-from unpaired.views.view import GEODESICS, KERNEL, LINEAR, View, fit_view, smooth_view
+from unpaired.views.view import GEODESICS, KERNEL, LINEAR, View, fit_view, length_views, smooth_view
 
 VIEWS = (LINEAR, *GEODESICS)
 REFINED = "refined"
@@ -147,8 +157,12 @@ def align_softly(
     }
     evidence = Evidence(reached, agreement, found.winner.gap)
     kind, notes, space = "known pairs" if len(pairs.known) else "profiles", [], None
-    if len(pairs.known) >= GROWTH.least:  # known pairs say more than refinement
-        evidence = replace(evidence, held_out=search.held_out(x, y, pairs, rng))
+    if len(pairs.known) >= GROWTH.least:
+        search = replace(search, lengths=length_views(x, y, rng))
+        if refines and min(len(pairs.free_x), len(pairs.free_y)) >= ANSWERS.least_rows:
+            search = replace(search, directions=[directions(x, y, ANSWERS.rank, rng)])
+        parts, held = search.averaged(x, y, pairs, parts, rng)
+        evidence = replace(evidence, held_out=held)
     elif refines:
         refined = refine(x, y, pairs, place_free(critic, parts), rng)
         evidence = replace(
@@ -191,6 +205,15 @@ class _Search:
     start: DensePlan | None
     """A given start, where it reached the largest dependence."""
     smooth_by: tuple[int, ...]
+    lengths: Sequence[View] = ()
+    """Views for the known pairs alone,"""
+    directions: Sequence[View] = ()
+    """and the one of refinement, where it begins at known pairs."""
+
+    @property
+    def every(self) -> list[View]:
+        """The views as parts count them."""
+        return [*self.read, *self.lengths, *self.directions]
 
     def maps(
         self, pairs: Pairs, temperatures: Sequence[float] = GROWTH.temperatures
@@ -217,29 +240,58 @@ class _Search:
         )
 
     def space(self, parts: Sequence[Part]) -> Space:
-        """The space of the parts."""
-        n_nearest = -(-len(self.read[0].y) // HUB_SHARE)
-        return build_space(self.read, parts, n_nearest=n_nearest, smooth_by=self.smooth_by)
+        """The space of the parts, with the views that they need."""
+        used = sorted({part.view for part in parts})
+        return build_space(
+            [self.every[view] for view in used],
+            [replace(part, view=used.index(part.view)) for part in parts],
+            n_nearest=-(-len(self.read[0].y) // HUB_SHARE),
+            max_reference=max(len(rows) for view in self.read[:1] for rows in (view.x, view.y)),
+            smooth_by=[used.index(view) for view in self.smooth_by if view in used],
+        )
 
-    def held_out(
-        self, x: Tensor, y: Tensor, pairs: Pairs, rng: np.random.Generator
-    ) -> tuple[HeldPair, ...]:
-        """Where maps that did not know a known pair place it, one entry per known pair.
+    def answers(
+        self, pairs: Pairs, grown: list[Part], n_climbs: int, rng: np.random.Generator
+    ) -> list[list[Part]]:
+        """What has grown, maps of the pairs alone in two kinds of views, and the end of runs."""
+        alone = pairs_alone(self.read, pairs, GROWTH.ridge)
+        lengths = pairs_alone(self.lengths, pairs, ANSWERS.ridge)
+        found = [grown, alone, numbered_from(lengths, len(self.read))]
+        for view in self.directions:
+            placed = place_free(CanonicalCritic(self.read, pairs), grown)
+            single = climbed(view, pairs, placed, n_climbs, rng)
+            found.append(numbered_from(single, len(self.read) + len(self.lengths)))
+        return found
 
-        Pairs are held out in turn; the views are those chosen with all of them.
+    def averaged(
+        self, x: Tensor, y: Tensor, pairs: Pairs, grown: list[Part], rng: np.random.Generator
+    ) -> tuple[list[Part], tuple[HeldPair, ...]]:
+        """The mean of several answers by how they place known pairs, and where it places those.
+
+        Pairs are held out in turn; the views are those chosen with all of them. A pair is placed by
+        the mean of answers that did not know it, and had no say in what each of them counts.
         """
-        known, found = pairs.known.cpu().numpy(), []
+        known, found, losses = pairs.known.cpu().numpy(), [], []
         n_folds = MORE_FOLDS if len(known) < FEW_PAIRS else N_FOLDS
-        for fold in np.array_split(rng.permutation(len(known)), n_folds):
+        folds = np.array_split(rng.permutation(len(known)), n_folds)
+        for fold in folds:
             some = make_pairs(np.delete(known, fold, axis=0), len(x), len(y), x.device)
             _, parts, _ = self.maps(some, GROWTH.held_out)
-            space = self.space(parts)
-            rows, columns = known[fold].T
-            others = np.union1d(some.free_y.cpu().numpy(), columns)
-            scores = space.scores(x[rows], y[others]).cpu().numpy().astype(np.float64)
+            answers = self.answers(some, parts, ANSWERS.n_climbs_held, rng)
+            free = some.free_x.cpu().numpy(), some.free_y.cpu().numpy()
+            among = [np.union1d(free[side], known[fold, side]) for side in (0, 1)]
+            losses.append([log_ranks(self.space(one), known[fold], among) for one in answers])
+            found.append((answers, among[1]))
+        held: list[HeldPair] = []
+        for number, (answers, columns) in enumerate(found):
+            weights = weights_by(np.hstack(losses[:number] + losses[number + 1 :]))
+            space = self.space(mean_parts(answers, weights, self.every))
+            rows, own = known[folds[number]].T
+            scores = space.scores(x[rows], y[columns]).cpu().numpy().astype(np.float64)
             heat = READ_TEMPERATURES["known pairs"]
-            found += held_out(scores, np.searchsorted(others, columns), heat)
-        return tuple(found)
+            held += held_out(scores, np.searchsorted(columns, own), heat)
+        answers = self.answers(pairs, grown, ANSWERS.n_climbs, rng)
+        return mean_parts(answers, weights_by(np.hstack(losses)), self.every), tuple(held)
 
 
 def profile_plan(clues: Clues, pairs: Pairs) -> DensePlan:

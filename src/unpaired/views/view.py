@@ -17,6 +17,12 @@ KINDS = {kind.kind: kind for kind in (Features, Geodesic, Smoothed, Widened)}
 LINEAR, KERNEL = "linear", "kernel"
 GEODESICS = ("geodesic correlation", "geodesic euclidean")
 LINEAR_RANK = 128
+LENGTH_SETTINGS: tuple[dict[str, float], ...] = (
+    {"max_rank": LINEAR_RANK},
+    {"max_rank": LINEAR_RANK, "whitening": 0.25},
+    {"max_rank": 256, "bandwidth": 0.5},
+)
+"""Principal components, half-whitened ones, and those of a kernel, of rows with their lengths."""
 KERNEL_SETTINGS = {"bandwidth": 0.5, "n_landmarks": 800, "max_rank": 256, "ridge": 5.0}
 
 
@@ -52,6 +58,15 @@ def fit_view(
     else:
         linear = [fit_features(rows, rng, **KERNEL_SETTINGS) for rows in (x, y)]  # type: ignore[arg-type]
     return View(linear[0], linear[1], linear[0](x), linear[1](y))
+
+
+def length_views(x: Tensor, y: Tensor, rng: np.random.Generator) -> list[View]:
+    """Views of rows as they are; all others see directions or ranks, and no length of a row."""
+    found = []
+    for settings in LENGTH_SETTINGS:
+        maps = [fit_features(rows, rng, metric="euclidean", **settings) for rows in (x, y)]  # type: ignore[arg-type]
+        found.append(View(maps[0], maps[1], maps[0](x), maps[1](y)))
+    return found
 
 
 def smooth_view(view: View) -> View:
