@@ -16,11 +16,11 @@ import torch
 from torch import Tensor
 
 from unpaired.alignment.critics import CanonicalCritic, Step
-from unpaired.alignment.refinement import REFINEMENT, change_signs, leading, sides_of, widen
+from unpaired.alignment.refinement import REFINEMENT, beginning, starts_near, widen
 from unpaired.math.rotations import nearest_rotation
-from unpaired.plans.plan import Pairs, plan_of
+from unpaired.plans.plan import Pairs
 from unpaired.spaces.readout import relative_ranks
-from unpaired.spaces.space import Part, Space, join, spread
+from unpaired.spaces.space import Part, Space, join, rotation_parts, spread
 from unpaired.types import FloatArray, IntArray
 from unpaired.views.view import View
 
@@ -65,21 +65,12 @@ def climbed(
     They begin where ``placed`` has the free rows, such that products are scores, all but the first
     with the signs of some components changed, and are held by the known pairs (``refinement``).
     """
-    n_rows = min(len(pairs.free_x), len(pairs.free_y))
-    rank = min(REFINEMENT.search_rank, max(2, round(REFINEMENT.per_root * n_rows**0.5)))
-    narrow = leading(view, rank)
-    sides = sides_of(narrow, pairs)
-    begin = plan_of(*placed, REFINEMENT.start).apply(narrow.y[pairs.free_y])
-    cross = (narrow.x[pairs.free_x].T @ begin).cpu().numpy()
-    if sides.known is not None:
-        cross += np.linalg.norm(cross) * sides.known
-    start, compared = nearest_rotation(cross), sides.draw(REFINEMENT.n_compared, rng)
-    ends = []
-    for number in range(n_runs):
-        other = change_signs(start, REFINEMENT.first_signs, rng) if number else start
-        ends.append(sides.climb(other, REFINEMENT.n_steady, rng))
-    best = torch.from_numpy(max(ends, key=compared.closeness)).to(view.x)
-    return widen(view, pairs, [Part(0, (best, torch.eye(best.shape[1]).to(best)))], rng)
+    narrow, sides, cross = beginning(view, pairs, placed)
+    compared = sides.draw(REFINEMENT.n_compared, rng)
+    starts = starts_near(nearest_rotation(cross), rng, n_runs)
+    ends = [sides.climb(start, REFINEMENT.n_steady, rng) for start in starts]
+    best = rotation_parts(max(ends, key=compared.closeness), narrow.x)
+    return widen(view, pairs, best, rng)
 
 
 def numbered_from(parts: Sequence[Part], first: int) -> list[Part]:

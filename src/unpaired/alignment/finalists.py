@@ -96,6 +96,8 @@ def compare_starts(
     device = pairs.known.device
     every_x, every_y = (torch.as_tensor(r, device=device) for r in rows)
     sample = make_pairs(places, len(every_x), len(every_y), device)
+    if not min(len(sample.free_x), len(sample.free_y)):  # all is known: compare as if nothing was
+        sample = make_pairs(None, len(every_x), len(every_y), device)
     free_x, free_y = every_x[sample.free_x], every_y[sample.free_y]
     extra = None if side is None else side[free_x][:, free_y]
     critics = {n: CanonicalCritic([v.take(every_x, every_y)], sample) for n, v in views.items()}

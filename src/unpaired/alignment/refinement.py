@@ -22,19 +22,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
 from unpaired._log import track
-from unpaired.alignment.alternation import alternate, place_free
+from unpaired.alignment.alternation import alternate
 from unpaired.alignment.components import component_starts
+from unpaired.alignment.confirmation import confirmed_share, finer_structure
 from unpaired.alignment.critics import CanonicalCritic, Step, known_share, moments_of
-from unpaired.math.hubness import csls
 from unpaired.math.neighbours import Float32
 from unpaired.math.rotations import climb, closeness, nearest_rotation, overlap
 from unpaired.plans.plan import Pairs, plan_of
-from unpaired.spaces.space import Part
+from unpaired.spaces.space import Part, rotation_parts
 from unpaired.views.features import fit_features
 from unpaired.views.view import View
 
@@ -60,7 +59,7 @@ class RefinementConfig:
     """rounds in which the rows then grow by a constant factor."""
     temperature: float = 0.3
     """Of the plans, in standard deviations of the cosines."""
-    n_runs: int = 50
+    n_runs: int = 40
     """At most; fewer where"""
     n_back: int = 10
     """so many of them end where the closest one did, which is"""
@@ -97,8 +96,6 @@ class RefinementConfig:
     """after so many rounds with twice as many each time,"""
     n_wide_rows: int = 2000
     """on so many rows a side;"""
-    per_component: int = 8
-    """Mutual partners for each of the next components by which they are told apart."""
     n_settled_rounds: int = 2
     """and so many rounds"""
     n_settled_rows: int = 12000
@@ -167,25 +164,36 @@ def refine(
 
     ``placed`` are the free rows of both sides such that products are the scores to begin with.
     """
-    n_rows = min(len(pairs.free_x), len(pairs.free_y))
-    rank = min(REFINEMENT.search_rank, max(2, round(REFINEMENT.per_root * n_rows**0.5)))
     wide = directions(x, y, REFINEMENT.read_rank, rng)
-    view = leading(wide, rank)
-    sides = sides_of(view, pairs)
-    begin = plan_of(*placed, REFINEMENT.start).apply(view.y[pairs.free_y])
-    cross = (view.x[pairs.free_x].T @ begin).cpu().numpy()
-    if sides.known is not None:
-        cross += np.linalg.norm(cross) * sides.known
+    view, sides, cross = beginning(wide, pairs, placed)
     rotation = search(sides, first_starts(sides, cross, rng), rng)
     surprise, accepted = judge(replace(sides, known=None), rotation, rng)
     if not accepted:
-        return Refined(view, _parts(rotation, view.x), 0.0, surprise, accepted)
+        return Refined(view, rotation_parts(rotation, view.x), 0.0, surprise, accepted)
     rotation = search(sides, starts_near(rotation, rng), rng)  # right in part leads further
-    narrow = _parts(rotation, view.x)
+    narrow = rotation_parts(rotation, view.x)
     parts = widen(wide, pairs, narrow, rng)
     confirmed = confirmed_share(CanonicalCritic([wide], pairs), parts, rng)
     finer = finer_structure(wide, pairs, narrow)
     return Refined(wide, parts, confirmed, surprise, accepted, finer)
+
+
+def beginning(
+    view: View, pairs: Pairs, placed: tuple[Tensor, Tensor]
+) -> tuple[View, Sides, Float32]:
+    """The leading components that runs see, both sides in them, and products to begin with.
+
+    The products (r_x, r_y) are those of the partners that ``placed`` names and of known pairs.
+    """
+    n_rows = min(len(pairs.free_x), len(pairs.free_y))
+    rank = min(REFINEMENT.search_rank, max(2, round(REFINEMENT.per_root * n_rows**0.5)))
+    narrow = view.leading(rank)
+    sides = sides_of(narrow, pairs)
+    partners = plan_of(*placed, REFINEMENT.start).apply(narrow.y[pairs.free_y])
+    cross = (narrow.x[pairs.free_x].T @ partners).cpu().numpy()
+    if sides.known is not None:
+        cross += np.linalg.norm(cross) * sides.known
+    return narrow, sides, cross
 
 
 def sides_of(view: View, pairs: Pairs) -> Sides:
@@ -289,64 +297,6 @@ def judge(sides: Sides, rotation: Float32, rng: np.random.Generator) -> tuple[fl
     return surprise, back or margin >= REFINEMENT.margin
 
 
-def mutual(scores: Tensor) -> tuple[Tensor, Tensor]:
-    """Rows with a mutual best partner, and those partners."""
-    forward, backward = scores.argmax(1), scores.argmax(0)
-    rows = torch.nonzero(backward[forward] == torch.arange(len(forward), device=scores.device))
-    return rows[:, 0], forward[rows[:, 0]]
-
-
-def confirmed_share(critic: CanonicalCritic, parts: list[Part], rng: np.random.Generator) -> float:
-    """The share of rows whose mutual best partner is found again without them.
-
-    Half of the mutual pairs make a rotation, which has to tell the partners of the other half
-    apart. Accidental pairs lose more of them than right ones, but not all: alone it is no proof.
-    """
-    view, pairs = critic.views[0], critic.pairs
-    x, y = view.x[pairs.free_x], view.y[pairs.free_y]
-    left, right = place_free(critic, parts)
-    scores = csls(left @ right.T)
-    rows, partners = mutual(scores)
-    order = torch.as_tensor(rng.permutation(len(rows)), device=rows.device)
-    halves, found = (order[::2], order[1::2]), 0
-    for fitted, held_out in (halves, halves[::-1]):
-        if not len(fitted) or not len(held_out):
-            continue
-        cross = x[rows[fitted]].T @ y[partners[fitted]]
-        (part,) = _parts(nearest_rotation(cross.cpu().numpy()), x)
-        placed = part.embed(x[rows[held_out]], 0), part.embed(y[partners[held_out]], 1)
-        again = csls(placed[0] @ placed[1].T).argmax(1)
-        found += int((again == torch.arange(len(held_out), device=again.device)).sum())
-    return float(found / min(scores.shape))
-
-
-def finer_structure(view: View, pairs: Pairs, parts: list[Part]) -> float:
-    """How well the next components tell apart the mutual partners that the leading ones name.
-
-    Half of the partners make a rotation of components that had no part in naming them, and those of
-    the other half are ranked by it: the mean rank in standard deviations above chance, NaN where
-    there are too few components or partners. What two geometries share by accident in the leading
-    components goes no further.
-    """
-    critic = CanonicalCritic([leading(view, max(len(side) for side in parts[0].maps))], pairs)
-    left, right = place_free(critic, parts)
-    rows, partners = mutual(csls(left @ right.T))
-    rank = max(left.shape[1], right.shape[1])
-    x = view.x[pairs.free_x][rows, rank : 2 * rank]
-    y = view.y[pairs.free_y][partners, rank : 2 * rank]
-    size = min(x.shape[1], y.shape[1], len(rows) // REFINEMENT.per_component)
-    if size < 2:
-        return math.nan
-    x, y, above = x[:, :size], y[:, :size], []
-    halves = slice(0, None, 2), slice(1, None, 2)
-    for fitted, held_out in (halves, halves[::-1]):
-        (part,) = _parts(nearest_rotation((x[fitted].T @ y[fitted]).cpu().numpy()), x)
-        scores = part.embed(x[held_out], 0) @ part.embed(y[held_out], 1).T
-        above.append((scores < scores.diagonal()[:, None]).double().mean(1))
-    ranks = torch.cat(above)
-    return float((ranks.mean() - 0.5) * (12.0 * len(ranks)) ** 0.5)
-
-
 def widen(view: View, pairs: Pairs, parts: list[Part], rng: np.random.Generator) -> list[Part]:
     """Rotations of all components of the view, from one of its leading ones.
 
@@ -354,11 +304,11 @@ def widen(view: View, pairs: Pairs, parts: list[Part], rng: np.random.Generator)
     """
     step = Step(REFINEMENT.temperature, power=0.0, n_rows=REFINEMENT.n_wide_rows)
     rank, most = max(len(side) for side in parts[0].maps), max(view.x.shape[1], view.y.shape[1])
-    narrow = leading(view, rank)
+    narrow = view.leading(rank)
     while True:
         (last,) = alternate(_critic(narrow, pairs), [step], parts=parts, rng=rng)
         rank = min(2 * rank, most)
-        narrow = leading(view, rank)
+        narrow = view.leading(rank)
         parts, _ = _critic(narrow, last.pairs)(last.plan, step)
         steps = [step] * REFINEMENT.n_wide_rounds
         *_, last = alternate(_critic(narrow, pairs), steps, parts=parts, rng=rng)
@@ -376,19 +326,6 @@ def settle(view: View, pairs: Pairs, parts: Sequence[Part], rng: np.random.Gener
     return critic.on(last.pairs)(last.plan, step)[0]
 
 
-def leading(view: View, rank: int) -> View:
-    """The leading coordinates of both sides."""
-    return View(view.map_x, view.map_y, view.x[:, :rank], view.y[:, :rank])
-
-
 def _critic(view: View, pairs: Pairs) -> CanonicalCritic:
     """The critic of a single view, whose scores are cosines."""
     return CanonicalCritic([view], pairs, even=False)
-
-
-def _parts(rotation: Float32, like: Tensor) -> list[Part]:
-    """A rotation (r_x, r_y) as a part: the larger side is sent into the smaller one."""
-    found = torch.from_numpy(rotation).to(like)
-    r_x, r_y = found.shape
-    eye = torch.eye(min(r_x, r_y)).to(like)
-    return [Part(0, (found, eye) if r_x >= r_y else (eye, found.T.contiguous()))]

@@ -225,6 +225,9 @@ class _Search:
         last = Step(SEARCH.temperature, power=SEARCH.power)
         critic = CanonicalCritic(self.read, pairs)
         rounds: list[Round] = []
+        if not min(len(pairs.free_x), len(pairs.free_y)):  # nothing is left to be planned
+            parts, dependence = critic(None, Step(1.0, GROWTH.ridge))
+            return critic, parts, [{"dependence": dependence}]
         if len(pairs.known) >= GROWTH.least and self.start is None:
             critic = CanonicalCritic(self.read, pairs, Trust())
             rounds = _grow(critic, self.clues, temperatures)

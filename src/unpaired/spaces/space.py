@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from unpaired.math.hubness import crowding
+from unpaired.math.neighbours import Float32
 from unpaired.math.ridge import ridge_map
 from unpaired.views.features import Arrays, FeatureMap, to_array, under
 from unpaired.views.view import View, map_from_arrays, map_to_arrays
@@ -61,6 +62,14 @@ class Part:
             rows = rows + self.offsets[side]
         rows = rows if self.penalty is not None else normalize(rows)
         return rows[:, :width] * self.weight**0.5
+
+
+def rotation_parts(rotation: Float32, like: Tensor) -> list[Part]:
+    """A rotation (r_x, r_y) as a part: the larger side is sent into the smaller one."""
+    found = torch.from_numpy(rotation).to(like)
+    r_x, r_y = found.shape
+    eye = torch.eye(min(r_x, r_y)).to(like)
+    return [Part(0, (found, eye) if r_x >= r_y else (eye, found.T.contiguous()))]
 
 
 def join(

@@ -39,6 +39,10 @@ class View:
         """The same maps with some of the rows."""
         return View(self.map_x, self.map_y, self.x[rows_x], self.y[rows_y])
 
+    def leading(self, rank: int) -> View:
+        """The leading coordinates of both sides."""
+        return View(self.map_x, self.map_y, self.x[:, :rank], self.y[:, :rank])
+
 
 def fit_view(
     name: str, x: Tensor, y: Tensor, rng: np.random.Generator, *, n_landmarks: int = N_LANDMARKS
