@@ -17,7 +17,6 @@ from unpaired.errors import InputError
 from unpaired.problem.problem import Problem
 from unpaired.spaces.readout import numbered
 from unpaired.spaces.solution import Evidence, HeldPair, Solution
-from unpaired.spaces.space import Space
 from unpaired.types import FloatArray, Match
 
 if TYPE_CHECKING:  # matching alone needs neither: they are loaded when asked for
@@ -94,9 +93,10 @@ class Alignment:
             InputError: when ``directory`` cannot be written, or holds other files.
         """
         from unpaired._saving import write_saved
+        from unpaired.spaces.stored import space_to_arrays
 
         solution = self.solution
-        arrays = {f"space.{name}": array for name, array in solution.space.arrays().items()}
+        arrays = space_to_arrays(solution.space)
         if self._narrow:
             for name, made in zip("xy", self.translations, strict=True):
                 for key, array in made.arrays().items():
@@ -131,13 +131,14 @@ class Alignment:
     @classmethod
     def _load(cls, config: dict[str, Any], arrays: dict[str, np.ndarray]) -> Self:
         from unpaired._saving import saved_columns, saved_match, under
+        from unpaired.spaces.stored import space_from_arrays
         from unpaired.spaces.translation import Translation
 
         values = dict(config["values"])
         seed, told = values.pop("seed"), dict(values.pop("evidence"))
         held = tuple(HeldPair(**pair) for pair in told.pop("held_out"))
         evidence = Evidence(**told, held_out=held)
-        space = Space.from_arrays(under("space.", arrays), torch.device("cpu"))
+        space = space_from_arrays(arrays, torch.device("cpu"))
         maps = None
         if "translation.x.matrix" in arrays:
             there, back = (
