@@ -223,14 +223,10 @@ def solve_evident(
     if not registered.stands_out:
         return None
     found = registered.solution()
-    repeated = replicate(distinct, found, _registered, rng)
+    repeated = replicate(distinct, found, registered.again, rng)
     solution = replace(found, evidence=replace(found.evidence, repeated=repeated))
     favoured = problem.side is None or problem.side.favours(read_match(problem, solution).partner)
     return solution if favoured and repeats_itself(solution) else None
-
-
-def _registered(problem: Problem, rng: np.random.Generator) -> Solution:
-    return register(problem, rng).solution()
 
 
 def _distinct(problem: Problem) -> Problem:

@@ -20,10 +20,11 @@ from unpaired.spaces.solution import Solution
 from unpaired.spaces.space import Space
 from unpaired.types import FloatArray, IntArray
 
-MOST_HALF = 500
+MOST_HALF = 300
 """Rows of x in each half, at most: one is fitted, the partners of the other are compared."""
-MOST_OTHER = 2000
-"""Rows of y that the half is fitted against, at most."""
+MOST_OTHER = 600
+"""Rows of y that the half is fitted against, at most: half of them have a partner in it, as where
+rows are few. With a quarter, isotropic rows whose partners were right were not found again."""
 LEAST_HALF = 8
 """Rows without which a half cannot be fitted."""
 MOST_COUNTED = 1000
