@@ -179,9 +179,7 @@ def check_min_confidence(value: float | None, leave_out: object) -> float:
 def solve(problem: Problem, seed: int) -> Alignment:
     """The alignment of a checked one-to-one problem."""
     rng = derive_rng(seed, "match")
-    rows_x, rows_y = problem.counted
-    whole = len(rows_x) == len(problem.x) and len(rows_y) == len(problem.y)
-    counted = problem if whole else problem.restrict(rows_x, rows_y)
+    counted = problem.of_counted
     solution = _solve(counted, rng)
     verdict = judge(solution, shape_of(counted))
     found = read_match(problem, solution, verdict, claims(solution, verdict))

@@ -12,6 +12,7 @@ from torch.nn.functional import normalize
 
 from unpaired.math.hubness import crowding
 from unpaired.math.ridge import ridge_map
+from unpaired.types import FloatArray
 from unpaired.views.features import FeatureMap
 from unpaired.views.view import View
 
@@ -141,6 +142,12 @@ class Space:
     def place(self, rows: Tensor, side: int) -> Tensor:
         """Rows of a side so that inner products across sides are scores, hubs held back."""
         return self.corrected(self.embed(rows, side), side)
+
+    def placed(self, x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The same for arrays of both sides."""
+        sides = (torch.as_tensor(rows, dtype=torch.float32) for rows in (x, y))
+        left, right = (self.place(rows, side).cpu().numpy() for side, rows in enumerate(sides))
+        return left, right
 
     def scores(self, x: Tensor, y: Tensor) -> Tensor:
         """How well each row of x goes with each row of y, (n, m); larger = better."""

@@ -11,13 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-import torch
 
 from unpaired.math.copies import copies_of, first_copies
 from unpaired.math.neighbours import top_k
 from unpaired.problem.problem import Problem
 from unpaired.spaces.solution import Solution
-from unpaired.spaces.space import Space
 from unpaired.types import FloatArray, IntArray
 
 MOST_HALF = 300
@@ -61,9 +59,9 @@ def replicate(problem: Problem, solution: Solution, fit: Fit, rng: np.random.Gen
     rows_y = _others(problem, solution, np.concatenate([fitted, judged]), rng)
     again = fit(problem.restrict(fitted, rows_y), rng).space
     group = copies_of(problem.y[rows_y])[0]
-    first, second = (
-        score_rows(space, problem.x[judged], problem.y[rows_y]) for space in (solution.space, again)
-    )
+    rows = problem.x[judged], problem.y[rows_y]
+    placed = [space.placed(*rows) for space in (solution.space, again)]
+    first, second = (left @ right.T for left, right in placed)
     return repeated_partners(first, second, group)
 
 
@@ -106,17 +104,6 @@ def shape_of(problem: Problem) -> Shape:
     return Shape(min(map(len, sides)), min(map(effective_rank, sides)), max(repeats))
 
 
-def score_rows(space: Space, x: FloatArray, y: FloatArray) -> FloatArray:
-    """The scores of all pairs of some rows, (n_x, n_y)."""
-    left, right = _placed(space, x, y)
-    return np.asarray(left @ right.T)
-
-
-def _placed(space: Space, *sides: FloatArray) -> list[FloatArray]:
-    tensors = [torch.as_tensor(rows, dtype=torch.float32) for rows in sides]
-    return [space.place(rows, side).numpy() for side, rows in enumerate(tensors)]
-
-
 def _others(
     problem: Problem, solution: Solution, rows_x: IntArray, rng: np.random.Generator
 ) -> IntArray:
@@ -124,7 +111,7 @@ def _others(
     n_y = len(problem.y)
     if n_y <= MOST_OTHER:
         return np.arange(n_y)
-    left, right = _placed(solution.space, problem.x[rows_x], problem.y)
+    left, right = solution.space.placed(problem.x[rows_x], problem.y)
     best = top_k(left, right, 1, metric="inner")[0][:, 0]
     needed = np.union1d(best, problem.known[np.isin(problem.known[:, 0], rows_x), 1])
     rest = rng.permutation(np.setdiff1d(np.arange(n_y), needed))
