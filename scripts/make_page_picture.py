@@ -16,7 +16,7 @@ import numpy as np
 from unpaired.datasets.toy import jittered_digits
 from unpaired.experiment import run_match
 from unpaired.report import write_report
-from unpaired.types import Items, RunResult
+from unpaired.results import Items, RunResult
 
 NOISE = 0.35
 SIZE = (1200, 1560)

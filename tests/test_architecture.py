@@ -23,6 +23,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "_text": {"errors"},
     "_names": {"errors"},
     "types": {"errors", "_files"},
+    "results": {"types"},
     "_saving": {"errors", "_files", "types"},
     "_random": {"errors"},
     "_checks": {"errors", "_names", "types"},
@@ -75,16 +76,16 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"solvers", "spaces", "naming", "matching", "models"},
     "registry": set(),  # it names homes; what is asked for is imported then
     "loading": {"errors", "_checks", "_saving", "registry"},
-    "experiment": {"types", "_random", "math", "problem", "aligned", "trust", "matching"}
-    | {"checking"},
-    "report": {"errors", "_files", "types"},
+    "experiment": {"types", "results", "_random", "math", "problem", "aligned", "trust"}
+    | {"matching", "checking"},
+    "report": {"errors", "_files", "types", "results"},
     "files": {"errors", "_files", "_text", "types"},
     "anndata": {"errors", "types", "_random", "_checks", "math", "spaces", "matching", "files"},
-    "demo": {"types", "naming", "evaluation", "datasets", "models", "experiment"},
-    "bench": {"errors", "_files", "types", "_random", "_checks", "matching", "evaluation"}
-    | {"features", "datasets", "registry", "experiment"},
-    "commands": {"errors", "_files", "_log", "_names", "types", "features", "datasets", "models"}
-    | {"spaces", "checking", "translating", "registry", "loading", "experiment", "report"}
+    "demo": {"types", "results", "naming", "evaluation", "datasets", "models", "experiment"},
+    "bench": {"errors", "_files", "types", "results", "_random", "_checks", "matching"}
+    | {"evaluation", "features", "datasets", "registry", "experiment"},
+    "commands": {"errors", "_files", "_log", "_names", "types", "results", "features", "datasets"}
+    | {"models", "spaces", "checking", "translating", "registry", "loading", "experiment", "report"}
     | {"files", "bench"},
     "cli": {"errors", "_files", "report", "demo", "commands"},
     "__main__": {"cli"},

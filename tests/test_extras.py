@@ -39,7 +39,8 @@ def test_what_needs_an_extra_names_it(tmp_path):
 import numpy as np, unpaired.anndata
 from unpaired.errors import DataError
 from unpaired.report.html import render_report
-from unpaired.types import Match, Objective, RunResult
+from unpaired.results import RunResult
+from unpaired.types import Match, Objective
 n = np.zeros(2)
 calls = {
     "jinja2 report": lambda: render_report(RunResult("t", {}, {}, 0, {}, {})),

@@ -15,10 +15,10 @@ import unpaired
 from unpaired import matching
 from unpaired._random import resolve_seed
 from unpaired.datasets.toy import jittered_digits, rotated_clusters
+from unpaired.datasets.two_views import TwoViews
 from unpaired.evaluation.retrieval import foscttm
 from unpaired.matching import align, solve, solve_softly
 from unpaired.problem.problem import check_problem
-from unpaired.types import TwoViews
 
 ARRAYS = ("partner", "confidence", "runner_up", "margin")
 

@@ -17,7 +17,6 @@ from unpaired.errors import InputError
 from unpaired.problem.problem import Problem
 from unpaired.spaces.readout import numbered
 from unpaired.spaces.solution import Evidence, HeldPair, Solution
-from unpaired.spaces.space import Space
 from unpaired.types import FloatArray, Match
 
 if TYPE_CHECKING:  # matching alone needs neither: they are loaded when asked for
@@ -94,13 +93,13 @@ class Alignment:
             InputError: when ``directory`` cannot be written, or holds other files.
         """
         from unpaired._saving import write_saved
+        from unpaired.spaces.stored import space_to_arrays
+        from unpaired.spaces.translation import translations_to_arrays
 
         solution = self.solution
-        arrays = {f"space.{name}": array for name, array in solution.space.arrays().items()}
+        arrays = space_to_arrays(solution.space)
         if self._narrow:
-            for name, made in zip("xy", self.translations, strict=True):
-                for key, array in made.arrays().items():
-                    arrays[f"translation.{name}.{key}"] = array
+            arrays |= translations_to_arrays(self.translations)
         values = {
             "seed": self.seed,
             "kind": solution.kind,
@@ -130,26 +129,21 @@ class Alignment:
 
     @classmethod
     def _load(cls, config: dict[str, Any], arrays: dict[str, np.ndarray]) -> Self:
-        from unpaired._saving import saved_columns, saved_match, under
-        from unpaired.spaces.translation import Translation
+        from unpaired._saving import saved_columns, saved_match
+        from unpaired.spaces.stored import space_from_arrays
+        from unpaired.spaces.translation import translations_from_arrays
 
         values = dict(config["values"])
         seed, told = values.pop("seed"), dict(values.pop("evidence"))
         held = tuple(HeldPair(**pair) for pair in told.pop("held_out"))
         evidence = Evidence(**told, held_out=held)
-        space = Space.from_arrays(under("space.", arrays), torch.device("cpu"))
-        maps = None
-        if "translation.x.matrix" in arrays:
-            there, back = (
-                Translation.from_arrays(under(f"translation.{name}.", arrays)) for name in "xy"
-            )
-            maps = there, back
+        space = space_from_arrays(arrays, torch.device("cpu"))
         return cls(
             saved_match(config, arrays),
             Solution(space, evidence, **values),
             saved_columns(config),
             seed=seed,
-            maps=maps,
+            maps=translations_from_arrays(arrays),
         )
 
     def _translated(self, rows: Any, side: int) -> FloatArray:

@@ -13,7 +13,8 @@ from unpaired.evaluation.classifier import classifier_scores, oracle_accuracy
 from unpaired.experiment import package_versions, timed
 from unpaired.models.classifier import UnsupervisedClassifier
 from unpaired.naming.clustering import mean_by
-from unpaired.types import FloatArray, IntArray, Naming, RunResult
+from unpaired.results import Naming, RunResult
+from unpaired.types import FloatArray, IntArray
 
 Tell = Callable[[str], None]
 

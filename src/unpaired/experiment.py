@@ -18,8 +18,9 @@ from unpaired.checking import advise
 from unpaired.matching import align, match
 from unpaired.math.principal import principal
 from unpaired.problem.problem import ONE_TO_ONE
+from unpaired.results import Place, RunResult
 from unpaired.trust.evidence import shape_of
-from unpaired.types import Match, Place, RunResult
+from unpaired.types import Match
 
 ROWS_ON_MAP = 400
 """Matched pairs that a map shows, at most."""

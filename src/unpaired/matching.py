@@ -180,9 +180,7 @@ def check_min_confidence(value: float | None, leave_out: object) -> float:
 def solve(problem: Problem, seed: int) -> Alignment:
     """The alignment of a checked one-to-one problem."""
     rng = derive_rng(seed, "match")
-    rows_x, rows_y = problem.counted
-    whole = len(rows_x) == len(problem.x) and len(rows_y) == len(problem.y)
-    counted = problem if whole else problem.restrict(rows_x, rows_y)
+    counted = problem.of_counted
     solution = _solve(counted, rng)
     verdict = judge(solution, shape_of(counted))
     found = read_match(problem, solution, verdict, claims(solution, verdict))
@@ -224,14 +222,10 @@ def solve_evident(
     if not registered.stands_out:
         return None
     found = registered.solution()
-    repeated = replicate(distinct, found, _registered, rng)
+    repeated = replicate(distinct, found, registered.again, rng)
     solution = replace(found, evidence=replace(found.evidence, repeated=repeated))
     favoured = problem.side is None or problem.side.favours(read_match(problem, solution).partner)
     return solution if favoured and repeats_itself(solution) else None
-
-
-def _registered(problem: Problem, rng: np.random.Generator) -> Solution:
-    return register(problem, rng).solution()
 
 
 def _distinct(problem: Problem) -> Problem:

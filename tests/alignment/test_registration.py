@@ -57,6 +57,18 @@ def test_no_strangers_no_row_left_out(seed):
     assert (match.partner < 0).mean() <= 0.02
 
 
+def test_a_fit_of_the_same_kind_on_half_of_the_rows(seed):
+    draw = jittered_digits(600, np.random.default_rng([seed, 1]))
+    problem, found = registered(draw, seed)
+    assert found.stands_out
+    half = problem.restrict(np.arange(0, 600, 2), np.arange(600))
+    again = found.again(half, np.random.default_rng(seed))
+    assert (read_match(half, again).partner == draw.truth[::2]).mean() >= 0.97
+    own = found.solution()
+    kinds = [type(s.space.features[0][0]) for s in (own, again)]
+    assert kinds[0] is kinds[1]  # kernel features where the map had some
+
+
 def test_unrelated_sides_do_not_stand_out(rng):
     x, y = rng.normal(size=(500, 10)), rng.normal(size=(500, 10))
     found = register(check_problem(x, y), rng)

@@ -10,7 +10,7 @@ import pytest
 from unpaired.bench import matching, namers, retrieval, ucl
 from unpaired.bench.config import MethodSpec
 from unpaired.datasets.prepared import load_class_features
-from unpaired.types import TwoViews
+from unpaired.datasets.two_views import TwoViews
 
 ROW = "0.04-0.06-0.04"
 METHODS = {

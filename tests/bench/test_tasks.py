@@ -10,8 +10,8 @@ from unpaired.bench.outcome import amount
 from unpaired.bench.retrieval import build_training, first_captions, mean_captions, run_retrieval
 from unpaired.bench.ucl import draw_piles, run_ucl, unseen_classes
 from unpaired.datasets.prepared import load_caption_features, load_class_features
+from unpaired.datasets.two_views import TwoViews
 from unpaired.errors import InputError
-from unpaired.types import TwoViews
 
 
 def by(name, fit=None, **params):

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from unpaired.report import write_report
-from unpaired.types import Asked, Items, Match, Naming, Objective, Place, RunResult, Verdict
+from unpaired.results import Asked, Items, Naming, Place, RunResult
+from unpaired.types import Match, Objective, Verdict
 
 N = 40
 VISIBLE = "return [...document.querySelectorAll('#pairs tbody tr')].filter(r => !r.hidden)"

@@ -17,7 +17,8 @@ from unpaired.errors import InputError
 from unpaired.report import render_report, write_report
 from unpaired.report.numbers import duration, number, percent
 from unpaired.report.stored import read_stored, write_stored
-from unpaired.types import Items, Match, Naming, Objective, Place, RunResult, Verdict
+from unpaired.results import Items, Naming, Place, RunResult
+from unpaired.types import Match, Objective, Verdict
 
 NASTY = "<script>alert(1)</script>&\"'"
 VOID = {"meta", "img", "input", "br"}

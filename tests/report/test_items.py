@@ -15,7 +15,8 @@ from unpaired.report.items import (
     table_rows,
     truth_of,
 )
-from unpaired.types import Items, Match, Objective, RunResult
+from unpaired.results import Items, RunResult
+from unpaired.types import Match, Objective
 
 NAN = float("nan")
 

@@ -15,7 +15,7 @@ from PIL import Image
 
 from unpaired.errors import InputError
 from unpaired.report.plots import histogram, line_chart, photo_uri, save_overview_png
-from unpaired.types import Naming, RunResult
+from unpaired.results import Naming, RunResult
 
 NASTY = "<script>alert(1)</script>&\"'"
 

@@ -8,7 +8,7 @@ import pytest
 from unpaired.errors import InputError
 from unpaired.report.curves import draw_curves
 from unpaired.report.result_table import FORMATS, escape_latex, format_table
-from unpaired.types import Curves, ResultTable
+from unpaired.results import Curves, ResultTable
 
 TABLE = ResultTable(
     "Title, 50% & more",

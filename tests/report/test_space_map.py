@@ -6,7 +6,8 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 
 from unpaired.report.space_map import space_map
-from unpaired.types import Match, Objective, Place
+from unpaired.results import Place
+from unpaired.types import Match, Objective
 
 
 def make_match() -> Match:

@@ -24,6 +24,7 @@ from unpaired.spaces.readout import (
     to_match,
 )
 from unpaired.spaces.solution import Evidence, Solution
+from unpaired.spaces.space import Space
 from unpaired.trust.false_discovery import fit_chooser
 from unpaired.types import Verdict
 
@@ -36,7 +37,7 @@ class Plain:
     def place(self, rows, side):
         return rows
 
-    embed = place
+    embed, placed = place, Space.placed
 
 
 def solution(kind="profiles", **options):

@@ -95,12 +95,23 @@ def test_shape_takes_the_worse_side(rng):
 def test_evident_partners_are_found_again_and_noise_is_not(rng):
     x, y, _ = rotated(rng)
     problem = check_problem(x, y)
-    found = replicate(problem, registered(problem, rng), registered, rng)
-    assert found > 0.95
+    found = register(problem, rng)
+    assert replicate(problem, found.solution(), found.again, rng) > 0.95
     noise = check_problem(rng.standard_normal((80, 200)), rng.standard_normal((80, 200)))
-    fooled = register(noise, rng).solution()
-    found = replicate(noise, fooled, registered, rng)
-    assert found < 0.1  # ranks repeat themselves even here: a few rows of y are near all
+    fooled = register(noise, rng)
+    assert (
+        replicate(noise, fooled.solution(), fooled.again, rng) < 0.1
+    )  # ranks repeat themselves even here: a few rows of y are near all
+
+
+def test_partners_among_many_rows_without_a_spectrum_are_found_again(seed):
+    rng = np.random.default_rng([seed, 8])
+    x = rng.standard_normal((2500, 20))
+    y = x @ np.linalg.qr(rng.standard_normal((20, 20)))[0] + 0.1 * rng.standard_normal(x.shape)
+    problem = check_problem(x, y[rng.permutation(2500)])
+    found = register(problem, rng)
+    assert found.stands_out
+    assert replicate(problem, found.solution(), found.again, rng) > 0.95
 
 
 def test_a_start_is_not_told_to_the_fit_that_is_to_find_partners_again(rng):

@@ -6,7 +6,8 @@ import torch
 from torch.nn.functional import normalize
 
 from unpaired.views import features as module
-from unpaired.views.features import METRICS, Features, fit_features, in_blocks, prepare
+from unpaired.views.features import METRICS, fit_features, in_blocks, prepare
+from unpaired.views.stored import map_from_arrays, map_to_arrays
 
 CPU = torch.device("cpu")
 SETTINGS = [
@@ -101,10 +102,10 @@ def test_mean_squared_length_is_one_and_the_mean_is_zero(rows, setting):
 def test_the_map_comes_back_from_its_arrays_to_the_bit(rows, setting, dtype):
     given = rows.to(dtype)
     found = fit(given, **setting)
-    arrays = found.arrays()
+    arrays = map_to_arrays(found)
     assert all(isinstance(array, np.ndarray) for array in arrays.values())
-    assert ("landmarks" in arrays) == ("bandwidth" in setting)
-    again = Features.from_arrays(arrays, CPU)
+    assert ("principal.landmarks" in arrays) == ("bandwidth" in setting)
+    again = map_from_arrays(arrays, CPU)
     assert torch.equal(again(given), found(given))
     unseen = given[:7] + 0.5
     assert torch.equal(again(unseen), found(unseen))

@@ -5,7 +5,8 @@ import pytest
 import torch
 from sklearn.neighbors import kneighbors_graph
 
-from unpaired.views.geodesic import N_NEIGHBOURS, Geodesic, fit_geodesic, nearest
+from unpaired.views.geodesic import N_NEIGHBOURS, fit_geodesic, nearest
+from unpaired.views.stored import map_from_arrays, map_to_arrays
 
 CPU = torch.device("cpu")
 
@@ -87,7 +88,7 @@ def test_parts_that_no_path_joins_are_far_from_each_other(rng):
 def test_the_map_comes_back_from_its_arrays_to_the_bit(dtype, rng):
     rows = arc(90, rng).to(dtype)
     found, placed = fit_geodesic(rows, "correlation", rng)
-    again = Geodesic.from_arrays(found.arrays(), CPU)
+    again = map_from_arrays(map_to_arrays(found), CPU)
     assert torch.equal(again(rows), found(rows))
     unseen = rows[:9] + 0.1
     assert torch.equal(again(unseen), found(unseen))

@@ -6,7 +6,8 @@ import torch
 from torch.nn.functional import normalize
 
 from unpaired.views.features import fit_features
-from unpaired.views.smoothed import N_NEIGHBOURS, Smoothed, fit_smoothed
+from unpaired.views.smoothed import N_NEIGHBOURS, fit_smoothed
+from unpaired.views.stored import map_from_arrays, map_to_arrays
 
 CPU = torch.device("cpu")
 
@@ -67,7 +68,7 @@ def test_noise_cancels(fitted):
 
 def test_the_map_comes_back_from_its_arrays_to_the_bit(fitted, rng):
     rows, _, found, _ = fitted
-    again = Smoothed.from_arrays(found.arrays(), CPU)
+    again = map_from_arrays(map_to_arrays(found), CPU)
     unseen = torch.tensor(rng.normal(size=(9, 8)))
     assert torch.equal(again(rows), found(rows))
     assert torch.equal(again(unseen), found(unseen))

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from unpaired.views.features import fit_features
+from unpaired.views.stored import map_from_arrays, map_to_arrays
 from unpaired.views.widened import Widened
 
 CPU = torch.device("cpu")
@@ -29,9 +30,9 @@ def test_coordinates_are_those_of_the_base_and_what_the_kernel_makes_of_them(fit
 
 def test_the_map_comes_back_from_its_arrays_to_the_bit(fitted):
     rows, _, _, found = fitted
-    arrays = found.arrays()
-    assert {name.split(".")[0] for name in arrays} == {"base", "kernel"}
-    again = Widened.from_arrays(arrays, CPU)
+    arrays = map_to_arrays(found)
+    assert {name.split(".")[1] for name in arrays} == {"base", "kernel"}
+    again = map_from_arrays(arrays, CPU)
     unseen = rows[:8] + 0.3
     assert torch.equal(again(rows), found(rows))
     assert torch.equal(again(unseen), found(unseen))

@@ -134,12 +134,12 @@ def kernel_features(pairing: Pairing, rng: np.random.Generator) -> Features:
 
 
 def fit_map(
-    pairing: Pairing, rotation: Float, query: Index, kernel: Features, *, min_gain: float
+    pairing: Pairing, rotation: Float, query: Index, kernel: Features | None, *, min_gain: float
 ) -> ScoreMap:
     """The map with the best contrast on held-out rows: rotation, linear, or kernel features.
 
     Each later one is fitted to the matches of the best so far and kept only if held-out contrast
-    rises by `min_gain`.
+    rises by `min_gain`. Without kernel features there is none of the last kind.
     """
     fit, held = query[: len(query) // 2], query[len(query) // 2 :]
 
@@ -150,6 +150,8 @@ def fit_map(
     best = rotation_map(rotation, 0.0)
     best = replace(best, contrast=held_out(best))
     for kind, ridge in LADDER:
+        if kind == "kernel" and kernel is None:
+            break
         shape = replace(best, kernel=kernel if kind == "kernel" else None)
         wide = torch.from_numpy(shape.widen(pairing.x[fit])).double()
         for _ in range(3):

@@ -7,7 +7,7 @@ nothing is claimed, and the search for a soft alignment takes over.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -68,6 +68,23 @@ class Registration:
         evidence = Evidence(self.tried, gap=(contrast - null) / (1.0 - null))
         space = Space(((features, map_y),), (part,), (empty, empty))
         return Solution(space, evidence, "evident", certainty=1.0)
+
+    def again(self, problem: Problem, rng: np.random.Generator) -> Solution:
+        """A fit of the same kind, from scratch: the first clear start is taken, or the best.
+
+        It knows whether the map has kernel features, and nothing else of it. Whether it stands out
+        is not asked: what it finds is compared, not claimed.
+        """
+        query, reached = np.arange(len(problem.x)), -1.0
+        for _, own, guess in rotation_starts(problem, rng):
+            refined, contrast = refine_rotation(own, guess, query, n_rounds=10)
+            if contrast > reached:
+                pairing, rotation, reached = own, refined, contrast
+            if contrast > CLEAR:
+                break
+        kernel = None if self.found.kernel is None else kernel_features(pairing, rng)
+        found = fit_map(pairing, rotation, query, kernel, min_gain=0.01)
+        return replace(self, pairing=pairing, found=found).solution()
 
 
 def register(problem: Problem, rng: np.random.Generator) -> Registration:

@@ -6,7 +6,7 @@ import statistics
 from typing import Any
 
 from unpaired.bench.tables import entry_of, group_records, metric_label, row_value
-from unpaired.types import Curves
+from unpaired.results import Curves
 
 AGAINST_SHARE = {
     "retrieval": ("x->y R@1", "y->x R@1", "csls x->y R@1", "csls y->x R@1"),

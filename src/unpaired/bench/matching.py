@@ -14,10 +14,10 @@ import numpy as np
 from unpaired.bench.config import MethodSpec
 from unpaired.bench.methods import make_method
 from unpaired.bench.outcome import Outcome, amount, matching_shares, read_outs
+from unpaired.datasets.two_views import TwoViews
 from unpaired.errors import InputError
 from unpaired.evaluation.retrieval import foscttm
 from unpaired.experiment import timed
-from unpaired.types import TwoViews
 
 
 def run_matching(

@@ -21,9 +21,9 @@ from unpaired.bench.retrieval import run_retrieval
 from unpaired.bench.sources import DataSource
 from unpaired.bench.tables import row_value
 from unpaired.bench.ucl import run_ucl
+from unpaired.datasets.two_views import TwoViews
 from unpaired.errors import InputError, UnpairedError
 from unpaired.experiment import package_versions
-from unpaired.types import TwoViews
 
 Tell = Callable[[str], None]
 TASK_FUNCTIONS: dict[str, Callable[..., Outcome]] = {

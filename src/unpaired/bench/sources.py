@@ -20,6 +20,7 @@ from unpaired.datasets.awa import load_awa
 from unpaired.datasets.captions import load_captions
 from unpaired.datasets.cifar10 import CLASS_NAMES, SPLITS, read_cifar10
 from unpaired.datasets.sample import load_sample
+from unpaired.datasets.two_views import TwoViews
 from unpaired.datasets.word_vectors import (
     WordVectors,
     load_word_alignment,
@@ -27,7 +28,6 @@ from unpaired.datasets.word_vectors import (
     read_dictionary,
 )
 from unpaired.errors import InputError
-from unpaired.types import TwoViews
 
 ENVIRONMENT = "UNPAIRED_DATA"
 

@@ -14,7 +14,7 @@ from typing import Any
 from unpaired._checks import check_choice
 from unpaired.bench.config import TASKS
 from unpaired.bench.provenance import is_stale
-from unpaired.types import ResultTable
+from unpaired.results import ResultTable
 
 Entry = tuple[str, str, str]
 """Row, setting, method."""

@@ -23,10 +23,11 @@ from unpaired.bench.config import MethodSpec
 from unpaired.bench.methods import knows_relation, make_method
 from unpaired.bench.namers import MANY, ClassNamer, linear_svm, make_namer
 from unpaired.bench.outcome import Outcome
+from unpaired.datasets.two_views import TwoViews
 from unpaired.errors import InputError
 from unpaired.evaluation.classifier import classifier_scores
 from unpaired.experiment import timed
-from unpaired.types import FloatArray, IntArray, TwoViews
+from unpaired.types import FloatArray, IntArray
 
 UNITS = ("thousand", "percent")
 

@@ -18,7 +18,7 @@ from unpaired.errors import InputError
 
 if TYPE_CHECKING:
     from unpaired.models.classifier import UnsupervisedClassifier
-    from unpaired.types import RunResult
+    from unpaired.results import RunResult
 
 OUTPUTS = ("labels.csv", "report.html", "run.json")
 THUMBNAIL, LARGER = 64, 96
@@ -239,7 +239,7 @@ def describe(
     import numpy as np
 
     from unpaired.experiment import package_versions
-    from unpaired.types import Asked, Naming, RunResult
+    from unpaired.results import Asked, Naming, RunResult
 
     order = np.arange(len(rows.names))
     images = None

@@ -12,7 +12,8 @@ from unpaired.features.sources import PHOTO_KINDS, read_lines, read_photo
 from unpaired.files.pairs import read_pairs
 from unpaired.files.sheet import Table
 from unpaired.report.items import describe_rows
-from unpaired.types import IntArray, Items
+from unpaired.results import Items
+from unpaired.types import IntArray
 
 THUMBNAIL = 64
 DIGITS = "0123456789"

@@ -17,8 +17,9 @@ import numpy as np
 
 from unpaired._checks import check_choice
 from unpaired.datasets.arrays import existing, read_mat, read_matrix
+from unpaired.datasets.two_views import TwoViews
 from unpaired.errors import DataError
-from unpaired.types import FloatArray, IntArray, TwoViews
+from unpaired.types import FloatArray, IntArray
 
 PREDICATES = ("continuous", "binary")
 FEATURE_FOLDERS = (".", "Features/ResNet101", "Features/vgg19", "Features/VGG19")

@@ -20,9 +20,10 @@ from numpy.typing import NDArray
 
 from unpaired._checks import check_choice
 from unpaired.datasets.arrays import existing, read_matrix
+from unpaired.datasets.two_views import TwoViews
 from unpaired.datasets.word_vectors import WordVectors
 from unpaired.errors import DataError, InputError
-from unpaired.types import FloatArray, IntArray, TwoViews
+from unpaired.types import FloatArray, IntArray
 
 NAMES = ("flickr8k", "flickr30k", "coco")
 SIZES = {"flickr8k": 8000, "flickr30k": 31014, "coco": 123287}

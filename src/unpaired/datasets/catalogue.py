@@ -9,8 +9,8 @@ from pathlib import Path
 
 from unpaired.datasets import awa, captions, cifar10, prepared
 from unpaired.datasets.arrays import existing
+from unpaired.datasets.two_views import TwoViews
 from unpaired.errors import DataError
-from unpaired.types import TwoViews
 
 MAX_FOLDERS = 200
 

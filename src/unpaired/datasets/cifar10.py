@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 from unpaired._checks import check_choice
 from unpaired.datasets.safe_pickle import read_plain_pickle
 from unpaired.datasets.sample import load_sample
+from unpaired.datasets.two_views import TwoViews
 from unpaired.errors import DataError, extra
-from unpaired.types import IntArray, TwoViews
+from unpaired.types import IntArray
 
 CLASS_NAMES = (
     "airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck",

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unpaired.datasets.arrays import read_matrix
+from unpaired.datasets.two_views import TwoViews
 from unpaired.errors import DataError
-from unpaired.types import TwoViews
 
 
 def load_caption_features(folder: str | os.PathLike[str]) -> TwoViews:

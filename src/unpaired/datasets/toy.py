@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from unpaired.types import FloatArray, TwoViews
+from unpaired.datasets.two_views import TwoViews
+from unpaired.types import FloatArray
 
 
 def rotated_clusters(

@@ -18,8 +18,8 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unpaired.datasets.two_views import TwoViews
 from unpaired.errors import DataError, InputError
-from unpaired.types import TwoViews
 
 MAX_WORD_BYTES = 2000
 

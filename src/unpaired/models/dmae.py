@@ -27,7 +27,6 @@ from unpaired.problem.merging import one_to_one
 from unpaired.problem.problem import MANY_TO_ONE, ONE_TO_ONE, RELATIONS, check_problem
 from unpaired.spaces.readout import Reading, numbered, read_scores, to_match
 from unpaired.spaces.solution import Solution
-from unpaired.spaces.space import Space
 from unpaired.trust.evidence import shape_of
 from unpaired.trust.names import covered_share, judge_names
 from unpaired.trust.verdict import judge
@@ -357,9 +356,10 @@ class DMAE(TranslatingEstimator):
         return self._as_asked(self._space.place(checked, side).cpu().numpy(), rows)
 
     def _state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        arrays = {f"space.{name}": array for name, array in self._space.arrays().items()}
+        from unpaired.spaces.stored import space_to_arrays
+
+        arrays = space_to_arrays(self._space) | self._translation_arrays()
         arrays |= {f"trace.{step}": pairs for step, pairs in enumerate(self.trace_)}
-        arrays |= self._translation_arrays()
         return arrays, {
             "seed": self.seed_,
             "history": self.history_,
@@ -368,13 +368,12 @@ class DMAE(TranslatingEstimator):
         }
 
     def _restore(self, arrays: dict[str, np.ndarray], values: dict[str, Any]) -> None:
-        from unpaired._saving import under
+        from unpaired.spaces.stored import space_from_arrays
 
-        self.seed_, self.history_ = values["seed"], values["history"]
-        self.notes_ = values["notes"]
+        self.seed_, self.history_, self.notes_ = (values[k] for k in ("seed", "history", "notes"))
         self.trace_ = [arrays[f"trace.{step}"] for step in range(values["n_trace"])]
         self._device = pick_device(self.device)
-        self._space = Space.from_arrays(under("space.", arrays), self._device)
+        self._space = space_from_arrays(arrays, self._device)
         self._restore_translations(arrays)
 
 

@@ -75,23 +75,13 @@ class TranslatingEstimator(FrameOutput, SavedEstimator):
 
     def _translation_arrays(self) -> dict[str, np.ndarray]:
         """What is saved of the translations: nothing where there are too many columns."""
-        from unpaired.spaces.translation import MOST_COLUMNS
+        from unpaired.spaces.translation import MOST_COLUMNS, translations_to_arrays
 
         if max(width for width, _ in self.columns_.values()) > MOST_COLUMNS:
             return {}
-        return {
-            f"translation.{name}.{key}": array
-            for name, made in zip("xy", self.translations, strict=True)
-            for key, array in made.arrays().items()
-        }
+        return translations_to_arrays(self.translations)
 
     def _restore_translations(self, arrays: dict[str, np.ndarray]) -> None:
-        from unpaired._saving import under
-        from unpaired.spaces.translation import Translation
+        from unpaired.spaces.translation import translations_from_arrays
 
-        self._learned_from, self._maps = None, None
-        if "translation.x.matrix" in arrays:
-            there, back = (
-                Translation.from_arrays(under(f"translation.{name}.", arrays)) for name in "xy"
-            )
-            self._maps = there, back
+        self._learned_from, self._maps = None, translations_from_arrays(arrays)

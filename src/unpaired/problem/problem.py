@@ -54,6 +54,13 @@ class Problem:
             for rows, weight in zip(every, self.weights, strict=True)
         )
 
+    @property
+    def of_counted(self) -> Problem:
+        """The problem of the rows that count; itself where all of them do."""
+        rows_x, rows_y = self.counted
+        whole = len(rows_x) == len(self.x) and len(rows_y) == len(self.y)
+        return self if whole else self.restrict(rows_x, rows_y)
+
     def guesses(self) -> list[Guess]:
         """Starts that come with the problem, for registration."""
         found = [] if self.start is None else [self.start.guess(self.x, self.y)]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from unpaired._files import atomic_writer
 from unpaired.errors import InputError, extra
-from unpaired.types import Curves
+from unpaired.results import Curves
 
 KINDS = ("png", "svg", "pdf")
 MARKS = "os^Dvp*hX<>d"

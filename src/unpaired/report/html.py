@@ -20,7 +20,8 @@ from unpaired.report import plots
 from unpaired.report.match_page import match_view, verdict_view
 from unpaired.report.numbers import decimals, duration, number, percent
 from unpaired.report.reliability import reliability_view
-from unpaired.types import Asked, IntArray, Naming, RunResult
+from unpaired.results import Asked, Naming, RunResult
+from unpaired.types import IntArray
 
 PHOTOS_PER_CLASS = 24
 PHOTOS_PER_REPORT = 500  # keeps the page below 4 MB; every class shows at least 3

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from unpaired.errors import InputError
 from unpaired.report.plots import photo_uri
-from unpaired.types import IntArray, Items, Match, RunResult
+from unpaired.results import Items, RunResult
+from unpaired.types import IntArray, Match
 
 ROWS_SHOWN = 2000
 """Rows in the table, at most: more would make the page slow to open."""

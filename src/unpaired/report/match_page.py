@@ -11,7 +11,8 @@ from unpaired.report.items import SURE, UNSURE, PhotoBudget, check_items, table_
 from unpaired.report.numbers import decimals, number
 from unpaired.report.reliability import match_reliability
 from unpaired.report.space_map import space_map
-from unpaired.types import Match, RunResult, Verdict
+from unpaired.results import RunResult
+from unpaired.types import Match, Verdict
 
 STARTS_SHOWN = 30
 MEANINGS = {

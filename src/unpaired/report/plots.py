@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from unpaired._files import atomic_writer
 from unpaired.errors import InputError, extra
 from unpaired.report.svg import axes, axis_labels, nice_ticks, scale, svg
-from unpaired.types import Naming, RunResult
+from unpaired.results import Naming, RunResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,7 +7,7 @@ import io
 from collections.abc import Callable
 
 from unpaired.errors import InputError
-from unpaired.types import ResultTable
+from unpaired.results import ResultTable
 
 N_NAMES = 3
 """Columns that hold names and stand left; figures stand right."""

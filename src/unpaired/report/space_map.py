@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from unpaired.report.items import UNSURE
-from unpaired.types import Match, Place
+from unpaired.results import Place
+from unpaired.types import Match
 
 _SIDE, _MARGIN = 440.0, 14.0
 

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from unpaired.errors import DataError
-from unpaired.types import Items, Match, Objective, Place, RunResult, Verdict
+from unpaired.results import Items, Place, RunResult
+from unpaired.types import Match, Objective, Verdict
 
 FILE = "report.json"
 FORMAT = 1

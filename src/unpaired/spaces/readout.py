@@ -110,14 +110,12 @@ def read_match(
     probabilities of the rows' confidence. A row that has copies, or whose partner has, is right
     only as often as one of so many.
     """
-    counted = problem.counted
-    whole = all(len(c) == len(s) for c, s in zip(counted, (problem.x, problem.y), strict=True))
-    inner = problem if whole else problem.restrict(*counted)
+    inner = problem.of_counted
     reading = read_evident(inner, solution) if solution.evident else read_scores(inner, solution)
     if claim is not None:
         reading = replace(reading, confidence=claim(reading.confidence))
-    if not whole:
-        reading = _with_rest(reading, problem, solution, counted)
+    if inner is not problem:
+        reading = _with_rest(reading, problem, solution)
     copies = copies_of(problem.x)[1], copies_of(problem.y)[1][np.maximum(reading.partner, 0)]
     return to_match(
         replace(reading, confidence=reading.confidence / np.maximum(*copies)),
@@ -149,7 +147,7 @@ def read_scores(problem: Problem, solution: Solution) -> Reading:
     Confidence is the partner's share of its row, at the solution's temperature, as far as the
     evidence goes.
     """
-    left, right = _placed(problem, solution)
+    left, right = solution.space.placed(problem.x, problem.y)
     n_x, n_y = len(left), len(right)
     spread = max(float((left[:1000] @ right[:1000].T).std()), 1e-12)
     left, heat = left / spread, solution.temperature
@@ -281,14 +279,6 @@ def _counts(problem: Problem) -> FloatArray:
     return np.outer(weight_x, weight_y)
 
 
-def _placed(problem: Problem, solution: Solution) -> tuple[FloatArray, FloatArray]:
-    left, right = (
-        solution.space.place(torch.as_tensor(rows, dtype=torch.float32), side).cpu().numpy()
-        for side, rows in enumerate((problem.x, problem.y))
-    )
-    return left, right
-
-
 def _reading(
     partner: IntArray, near: IntArray, best: FloatArray, own: FloatArray, confidence: FloatArray
 ) -> Reading:
@@ -330,14 +320,9 @@ def _complete(
     return full
 
 
-def _with_rest(
-    inner: Reading,
-    problem: Problem,
-    solution: Solution,
-    counted: tuple[IntArray, IntArray],
-) -> Reading:
+def _with_rest(inner: Reading, problem: Problem, solution: Solution) -> Reading:
     """The reading of all rows: those that do not count get what the others leave over."""
-    rows_x, rows_y = counted
+    rows_x, rows_y = problem.counted
     n_x = len(problem.x)
     partner, runner_up = (np.full(n_x, -1, dtype=np.int64) for _ in range(2))
     partner[rows_x] = numbered(inner.partner, rows_y)
@@ -346,7 +331,9 @@ def _with_rest(
     partner[problem.known[:, 0]] = problem.known[:, 1]
     placed = partner < 0
     if not problem.leave_out:
-        partner = _complete(partner, *_placed(problem, solution), problem.forbidden)
+        partner = _complete(
+            partner, *solution.space.placed(problem.x, problem.y), problem.forbidden
+        )
     confidence, margin = np.zeros(n_x), np.full(n_x, np.nan)
     confidence[rows_x], margin[rows_x] = inner.confidence, inner.margin
     confidence[placed], margin[placed] = 0.0, np.nan

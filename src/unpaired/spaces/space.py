@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import normalize
@@ -14,8 +13,9 @@ from torch.nn.functional import normalize
 from unpaired.math.hubness import crowding
 from unpaired.math.neighbours import Float32
 from unpaired.math.ridge import ridge_map
-from unpaired.views.features import Arrays, FeatureMap, to_array, under
-from unpaired.views.view import View, map_from_arrays, map_to_arrays
+from unpaired.types import FloatArray
+from unpaired.views.features import FeatureMap
+from unpaired.views.view import View
 
 if TYPE_CHECKING:
     from unpaired.nets.residual import ResidualTower
@@ -152,75 +152,15 @@ class Space:
         """Rows of a side so that inner products across sides are scores, hubs held back."""
         return self.corrected(self.embed(rows, side), side)
 
+    def placed(self, x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The same for arrays of both sides."""
+        sides = (torch.as_tensor(rows, dtype=torch.float32) for rows in (x, y))
+        left, right = (self.place(rows, side).cpu().numpy() for side, rows in enumerate(sides))
+        return left, right
+
     def scores(self, x: Tensor, y: Tensor) -> Tensor:
         """How well each row of x goes with each row of y, (n, m); larger = better."""
         return self.place(x, 0) @ self.place(y, 1).T
-
-    def arrays(self) -> Arrays:
-        """All that ``from_arrays`` needs."""
-        found: Arrays = {"n_nearest": np.asarray(self.n_nearest)}
-        for side, name in enumerate("xy"):
-            found[f"reference.{name}"] = to_array(self.references[side])
-            for number, pair in enumerate(self.features):
-                for key, array in map_to_arrays(pair[side]).items():
-                    found[f"features{number}.{name}.{key}"] = array
-            for number, part in enumerate(self.parts):
-                own = f"part{number}.{name}"
-                found[f"{own}.map"] = to_array(part.maps[side])
-                if part.offsets is not None:
-                    found[f"{own}.offset"] = to_array(part.offsets[side])
-                if part.towers is not None:
-                    for key, tensor in part.towers[side].state_dict().items():
-                        found[f"{own}.tower.{key}"] = to_array(tensor)
-            for number, (_, maps, offsets) in enumerate(self.smoothers):
-                found[f"smoother{number}.{name}.map"] = to_array(maps[side])
-                found[f"smoother{number}.{name}.offset"] = to_array(offsets[side])
-        for number, part in enumerate(self.parts):
-            found[f"part{number}.view"] = np.asarray(part.view)
-            found[f"part{number}.weight"] = np.asarray(part.weight)
-            if part.penalty is not None:
-                found[f"part{number}.penalty"] = to_array(part.penalty)
-        for number, (view, _, _) in enumerate(self.smoothers):
-            found[f"smoother{number}.view"] = np.asarray(view)
-        return found
-
-    @classmethod
-    def from_arrays(cls, arrays: Arrays, device: torch.device) -> Space:
-        """The space that ``arrays`` were taken from."""
-
-        def tensor(name: str) -> Tensor:
-            return torch.as_tensor(arrays[name], device=device)
-
-        def both(prefix: str, name: str) -> Pair:
-            return tensor(f"{prefix}.x.{name}"), tensor(f"{prefix}.y.{name}")
-
-        features: list[tuple[FeatureMap, FeatureMap]] = []
-        while under(f"features{len(features)}.x.", arrays):
-            name = f"features{len(features)}"
-            map_x, map_y = (map_from_arrays(under(f"{name}.{s}.", arrays), device) for s in "xy")
-            features.append((map_x, map_y))
-        parts: list[Part] = []
-        while f"part{len(parts)}.view" in arrays:
-            name = f"part{len(parts)}"
-            towers = [_tower(under(f"{name}.{side}.tower.", arrays), device) for side in "xy"]
-            parts.append(
-                Part(
-                    int(arrays[f"{name}.view"]),
-                    both(name, "map"),
-                    (towers[0], towers[1]) if towers[0] and towers[1] else None,
-                    float(arrays[f"{name}.weight"]),
-                    tensor(f"{name}.penalty") if f"{name}.penalty" in arrays else None,
-                    both(name, "offset") if f"{name}.x.offset" in arrays else None,
-                )
-            )
-        smoothers: list[tuple[int, Pair, Pair]] = []
-        while f"smoother{len(smoothers)}.view" in arrays:
-            name = f"smoother{len(smoothers)}"
-            view = int(arrays[f"{name}.view"])
-            smoothers.append((view, both(name, "map"), both(name, "offset")))
-        references = tensor("reference.x"), tensor("reference.y")
-        count = int(arrays["n_nearest"])
-        return cls(tuple(features), tuple(parts), references, count, tuple(smoothers))
 
 
 def build_space(
@@ -255,17 +195,3 @@ def build_space(
         step = -(-len(rows[0]) // max_reference)
         references.append(space._join([placed[::step] for placed in rows], side))
     return replace(space, references=(references[0], references[1]))
-
-
-def _tower(arrays: Arrays, device: torch.device) -> ResidualTower | None:
-    """The network that ``arrays`` hold, if any."""
-    if not arrays:
-        return None
-    from unpaired.nets.residual import ResidualTower
-
-    state = {name: torch.as_tensor(array) for name, array in arrays.items()}
-    layers = sorted(int(name.split(".")[1]) for name in state if name.endswith("bias"))
-    hidden = tuple(len(state[f"residual.{layer}.bias"]) for layer in layers)
-    tower = ResidualTower(state["linear"], hidden)
-    tower.load_state_dict(state)
-    return tower.to(device).eval().requires_grad_(False)

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from unpaired._checks import check_view
 from unpaired._log import step
-from unpaired._saving import write_saved
+from unpaired._saving import under, write_saved
 from unpaired.errors import InputError
 from unpaired.math.neighbours import top_k
 from unpaired.math.ridge import choose_ridge, ridge_map
@@ -107,6 +107,25 @@ class Translation:
     @classmethod
     def _load(cls, config: dict[str, Any], arrays: dict[str, np.ndarray]) -> Self:
         return cls.from_arrays(arrays)
+
+
+def translations_to_arrays(made: tuple[Translation, Translation]) -> dict[str, np.ndarray]:
+    """All that ``translations_from_arrays`` needs of both maps."""
+    return {
+        f"translation.{name}.{key}": array
+        for name, own in zip("xy", made, strict=True)
+        for key, array in own.arrays().items()
+    }
+
+
+def translations_from_arrays(
+    arrays: dict[str, np.ndarray],
+) -> tuple[Translation, Translation] | None:
+    """The translations among the arrays of a saved model; None where it has none."""
+    if "translation.x.matrix" not in arrays:
+        return None
+    there, back = (Translation.from_arrays(under(f"translation.{name}.", arrays)) for name in "xy")
+    return there, back
 
 
 def learn_translations(

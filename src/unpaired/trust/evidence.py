@@ -11,19 +11,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-import torch
 
 from unpaired.math.copies import copies_of, first_copies
 from unpaired.math.neighbours import top_k
 from unpaired.problem.problem import Problem
 from unpaired.spaces.solution import Solution
-from unpaired.spaces.space import Space
 from unpaired.types import FloatArray, IntArray
 
-MOST_HALF = 500
+MOST_HALF = 300
 """Rows of x in each half, at most: one is fitted, the partners of the other are compared."""
-MOST_OTHER = 2000
-"""Rows of y that the half is fitted against, at most."""
+MOST_OTHER = 600
+"""Rows of y that the half is fitted against, at most: half of them have a partner in it, as where
+rows are few. With a quarter, isotropic rows whose partners were right were not found again."""
 LEAST_HALF = 8
 """Rows without which a half cannot be fitted."""
 MOST_COUNTED = 1000
@@ -60,9 +59,9 @@ def replicate(problem: Problem, solution: Solution, fit: Fit, rng: np.random.Gen
     rows_y = _others(problem, solution, np.concatenate([fitted, judged]), rng)
     again = fit(problem.restrict(fitted, rows_y), rng).space
     group = copies_of(problem.y[rows_y])[0]
-    first, second = (
-        score_rows(space, problem.x[judged], problem.y[rows_y]) for space in (solution.space, again)
-    )
+    rows = problem.x[judged], problem.y[rows_y]
+    placed = [space.placed(*rows) for space in (solution.space, again)]
+    first, second = (left @ right.T for left, right in placed)
     return repeated_partners(first, second, group)
 
 
@@ -105,17 +104,6 @@ def shape_of(problem: Problem) -> Shape:
     return Shape(min(map(len, sides)), min(map(effective_rank, sides)), max(repeats))
 
 
-def score_rows(space: Space, x: FloatArray, y: FloatArray) -> FloatArray:
-    """The scores of all pairs of some rows, (n_x, n_y)."""
-    left, right = _placed(space, x, y)
-    return np.asarray(left @ right.T)
-
-
-def _placed(space: Space, *sides: FloatArray) -> list[FloatArray]:
-    tensors = [torch.as_tensor(rows, dtype=torch.float32) for rows in sides]
-    return [space.place(rows, side).numpy() for side, rows in enumerate(tensors)]
-
-
 def _others(
     problem: Problem, solution: Solution, rows_x: IntArray, rng: np.random.Generator
 ) -> IntArray:
@@ -123,7 +111,7 @@ def _others(
     n_y = len(problem.y)
     if n_y <= MOST_OTHER:
         return np.arange(n_y)
-    left, right = _placed(solution.space, problem.x[rows_x], problem.y)
+    left, right = solution.space.placed(problem.x[rows_x], problem.y)
     best = top_k(left, right, 1, metric="inner")[0][:, 0]
     needed = np.union1d(best, problem.known[np.isin(problem.known[:, 0], rows_x), 1])
     rest = rng.permutation(np.setdiff1d(np.arange(n_y), needed))

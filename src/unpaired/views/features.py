@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 import numpy as np
@@ -15,7 +15,6 @@ from torch.nn.functional import normalize
 from unpaired.math.kernels import squared_distances
 from unpaired.math.principal import principal
 
-Arrays = dict[str, np.ndarray]
 VALUES = ("roots", "plain", "standard")
 """How values are taken: square roots where nothing is negative, as they are, or each column in
 units of its deviation."""
@@ -34,16 +33,15 @@ BLOCK_ROWS = 4096
 
 
 class FeatureMap(Protocol):
-    """Rows of one side to coordinates, fitted on rows of that side, and made of arrays."""
+    """Rows of one side to coordinates, fitted on rows of that side.
+
+    A frozen dataclass whose fields are tensors, numbers and such maps (``views.stored``).
+    """
 
     kind: ClassVar[str]
 
     def __call__(self, rows: Tensor) -> Tensor:
         """Coordinates of the rows, (n, d) -> (n, r)."""
-        ...
-
-    def arrays(self) -> Arrays:
-        """All that ``from_arrays`` of the class needs."""
         ...
 
 
@@ -129,40 +127,6 @@ class Features:
             rows,
         )
 
-    def arrays(self) -> Arrays:
-        """Arrays by name."""
-        found = {
-            f"prepare.{f.name}": getattr(self.preparation, f.name) for f in fields(Preparation)
-        }
-        found |= {f.name: getattr(self, f.name) for f in fields(self) if f.name != "preparation"}
-        return {name: to_array(value) for name, value in found.items() if value is not None}
-
-    @classmethod
-    def from_arrays(cls, arrays: Arrays, device: torch.device) -> Features:
-        """The map that ``arrays`` were taken from."""
-
-        def tensor(name: str) -> Tensor:
-            return torch.as_tensor(arrays[name], device=device)
-
-        def flag(name: str) -> bool:
-            return bool(arrays[f"prepare.{name}"])
-
-        return cls(
-            Preparation(
-                flag("roots"),
-                flag("shares"),
-                flag("by_row"),
-                flag("units"),
-                tensor("prepare.divisor"),
-                tensor("prepare.centre"),
-            ),
-            tensor("landmarks") if "landmarks" in arrays else None,
-            float(arrays["inverse_width"]),
-            tensor("basis"),
-            tensor("offset"),
-            tensor("variances"),
-        )
-
 
 def fit_features(
     rows: Tensor,
@@ -242,16 +206,6 @@ def in_blocks(function: Callable[[Tensor], Tensor], rows: Tensor) -> Tensor:
     if len(rows) <= BLOCK_ROWS:
         return function(rows)
     return torch.cat([function(part) for part in torch.split(rows, BLOCK_ROWS)])
-
-
-def under(prefix: str, arrays: Arrays) -> Arrays:
-    """The arrays whose names begin so, by the rest of their names."""
-    return {k.removeprefix(prefix): a for k, a in arrays.items() if k.startswith(prefix)}
-
-
-def to_array(value: Tensor | float | bool | int) -> np.ndarray:
-    """A tensor, a number or a flag as an array."""
-    return value.detach().cpu().numpy() if isinstance(value, Tensor) else np.asarray(value)
 
 
 def _lift(prepared: Tensor, landmarks: Tensor | None, inverse_width: float) -> Tensor:

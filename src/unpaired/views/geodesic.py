@@ -13,7 +13,7 @@ from scipy.sparse.csgraph import connected_components, dijkstra
 from torch import Tensor
 
 from unpaired.math.kernels import squared_distances
-from unpaired.views.features import Arrays, Features, fit_features, in_blocks, to_array, under
+from unpaired.views.features import Features, fit_features, in_blocks
 
 N_NEIGHBOURS = 30
 """Neighbours of a row in the graph."""
@@ -51,23 +51,6 @@ class Geodesic:
         for column in range(1, near.shape[1]):
             torch.minimum(best, self.paths[near[:, column]] + step[:, column, None], out=best)
         return -0.5 * best @ self.axes - self.offset
-
-    def arrays(self) -> Arrays:
-        """Arrays by name."""
-        own = {name: to_array(getattr(self, name)) for name in ("rows", "paths", "axes", "offset")}
-        base = {f"base.{name}": array for name, array in self.base.arrays().items()}
-        return {**own, **base, "n_neighbours": np.asarray(self.n_neighbours)}
-
-    @classmethod
-    def from_arrays(cls, arrays: Arrays, device: torch.device) -> Geodesic:
-        """The map that ``arrays`` were taken from."""
-        rows, paths, axes, offset = (
-            torch.as_tensor(arrays[name], device=device)
-            for name in ("rows", "paths", "axes", "offset")
-        )
-        count = int(arrays["n_neighbours"])
-        base = Features.from_arrays(under("base.", arrays), device)
-        return cls(base, rows, paths, count, axes, offset)
 
 
 def fit_geodesic(

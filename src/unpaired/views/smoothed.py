@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from unpaired.views.features import Arrays, Features, in_blocks, to_array, under
+from unpaired.views.features import Features, in_blocks
 
 N_NEIGHBOURS = 20
 
@@ -39,18 +39,6 @@ class Smoothed:
         near = close.topk(count, 1).indices
         total = units + self.rows[near.reshape(-1)].view(*near.shape, -1).sum(1)
         return (normalize(total) - self.offset) / self.scale
-
-    def arrays(self) -> Arrays:
-        """Arrays by name."""
-        own = {name: to_array(getattr(self, name)) for name in ("rows", "offset", "scale")}
-        return {**own, **{f"base.{name}": array for name, array in self.base.arrays().items()}}
-
-    @classmethod
-    def from_arrays(cls, arrays: Arrays, device: torch.device) -> Smoothed:
-        """The map that ``arrays`` were taken from."""
-        base = Features.from_arrays(under("base.", arrays), device)
-        rows, offset = (torch.as_tensor(arrays[n], device=device) for n in ("rows", "offset"))
-        return cls(base, rows, offset, float(arrays["scale"]))
 
 
 def fit_smoothed(base: Features, placed: Tensor) -> tuple[Smoothed, Tensor]:

@@ -1,19 +1,16 @@
-"""Views: both sides in coordinates of one kind, each fitted on its own rows; the list of kinds."""
+"""Views: both sides in coordinates of one kind, each fitted on its own rows."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from torch import Tensor
 
-from unpaired.views.features import Arrays, FeatureMap, Features, fit_features, under
-from unpaired.views.geodesic import N_LANDMARKS, Geodesic, fit_geodesic
-from unpaired.views.smoothed import Smoothed, fit_smoothed
-from unpaired.views.widened import Widened
+from unpaired.views.features import FeatureMap, Features, fit_features
+from unpaired.views.geodesic import N_LANDMARKS, fit_geodesic
+from unpaired.views.smoothed import fit_smoothed
 
-KINDS = {kind.kind: kind for kind in (Features, Geodesic, Smoothed, Widened)}
 LINEAR, KERNEL = "linear", "kernel"
 GEODESICS = ("geodesic correlation", "geodesic euclidean")
 LINEAR_RANK = 128
@@ -79,14 +76,3 @@ def smooth_view(view: View) -> View:
     assert isinstance(view.map_y, Features)
     (map_x, x), (map_y, y) = fit_smoothed(view.map_x, view.x), fit_smoothed(view.map_y, view.y)
     return View(map_x, map_y, x, y)
-
-
-def map_from_arrays(arrays: Arrays, device: torch.device) -> FeatureMap:
-    """The feature map that ``map_to_arrays`` gave these arrays for."""
-    kind = next(iter(arrays)).split(".")[0]
-    return KINDS[kind].from_arrays(under(f"{kind}.", arrays), device)
-
-
-def map_to_arrays(found: FeatureMap) -> Arrays:
-    """The arrays of a feature map, named by its kind first."""
-    return {f"{found.kind}.{name}": array for name, array in found.arrays().items()}

@@ -8,7 +8,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from unpaired.views.features import Arrays, Features, under
+from unpaired.views.features import Features
 
 
 @dataclass(frozen=True)
@@ -24,16 +24,3 @@ class Widened:
         """Coordinates (n, r + l) of rows."""
         placed = self.base(rows)
         return torch.cat([placed, self.kernel(placed)], 1)
-
-    def arrays(self) -> Arrays:
-        """Arrays by name."""
-        parts = {"base": self.base, "kernel": self.kernel}
-        return {
-            f"{p}.{name}": a for p, found in parts.items() for name, a in found.arrays().items()
-        }
-
-    @classmethod
-    def from_arrays(cls, arrays: Arrays, device: torch.device) -> Widened:
-        """The map that ``arrays`` were taken from."""
-        base, kernel = (under(f"{part}.", arrays) for part in ("base", "kernel"))
-        return cls(Features.from_arrays(base, device), Features.from_arrays(kernel, device))
