@@ -13,17 +13,16 @@ from unpaired.alignment.refinement import (
     REFINEMENT,
     Sides,
     change_signs,
-    confirmed_share,
     directions,
-    finer_structure,
+    first_starts,
     judge,
-    leading,
     mix,
-    mutual,
+    null_starts,
     refine,
     search,
     settle,
     sides_of,
+    starts_near,
     widen,
 )
 from unpaired.math.rotations import nearest_rotation, overlap
@@ -61,13 +60,6 @@ def as_part(rotation):
 def share_right(sides, rotation):
     scores = sides.x @ rotation @ sides.y.T
     return float((scores.argmax(1) == np.arange(len(sides.x))).mean())
-
-
-def test_mutual_partners_by_hand():
-    scores = torch.tensor([[3.0, 1.0, 0.0], [2.0, 1.0, 0.0], [0.0, 5.0, 0.0]])
-    rows, partners = mutual(scores)
-    assert rows.tolist() == [0, 2]
-    assert partners.tolist() == [0, 1]
 
 
 def test_one_run_climbs_from_a_rough_rotation_to_the_right_one(rng):
@@ -108,8 +100,35 @@ def test_many_runs_find_what_one_does_not_from_wrong_signs(rng):
         start = turn.copy()
         start[[0, 2, 4]] *= -1
         found_by_one += share_right(sides, sides.climb(start, REFINEMENT.n_steady, rng)) > 0.9
-        found_by_many += share_right(sides, search(sides, start, rng)) > 0.9
+        found_by_many += share_right(sides, search(sides, starts_near(start, rng), rng)) > 0.9
     assert found_by_many >= found_by_one + 2  # 3 or 4 against none, most times
+
+
+def topics(n, d, rng):
+    """Rows in which few components at a time stand out, as in text."""
+    return rng.exponential(size=(n, d)) * (rng.random((n, d)) < 0.15)
+
+
+def test_a_search_begins_at_an_alignment_at_components_and_at_both(rng):
+    rows, turn = topics(400, 10, rng), rotation_of(10, rng)
+    sides = as_sides(*(torch.tensor(side).float() for side in (rows, rows @ turn)))
+    wrong = rotation_of(10, rng)
+    starts = first_starts(sides, wrong, rng)
+    assert len(starts) == REFINEMENT.n_near
+    np.testing.assert_allclose(starts[0], wrong, atol=1e-4)
+    near = [overlap(start, turn) for start in starts]
+    assert np.median(near[7:]) > 0.5  # components know the way
+    assert near[0] < np.median(near[1:7]) < np.median(near[7:])  # half of it
+    assert overlap(search(sides, starts, rng), turn) > 0.9
+
+
+def test_starts_of_a_second_search_are_as_many_and_know_nothing(rng):
+    rows, turn = topics(400, 10, rng), rotation_of(10, rng)
+    sides = as_sides(*(torch.tensor(side).float() for side in (rows, rows @ turn)))
+    starts = null_starts(sides, turn, rng)
+    assert len(starts) == REFINEMENT.n_near
+    assert abs(np.mean([overlap(start, turn) for start in starts])) < 0.5
+    assert np.mean([overlap(start, turn) for start in starts[7:]]) < 0.5
 
 
 def test_a_search_ends_where_runs_come_back_to_one_answer(rng, monkeypatch):
@@ -122,9 +141,9 @@ def test_a_search_ends_where_runs_come_back_to_one_answer(rng, monkeypatch):
 
     climb = Sides.climb
     monkeypatch.setattr(refinement.Sides, "climb", counted)
-    search(as_sides(x, y), turn, rng)
+    search(as_sides(x, y), starts_near(turn, rng), rng)
     assert REFINEMENT.n_back < len(begun) < REFINEMENT.n_runs
-    assert set(begun[: REFINEMENT.n_first]) == {REFINEMENT.n_steady}
+    assert set(begun[: REFINEMENT.n_near]) == {REFINEMENT.n_steady}
 
 
 def test_leading_components_teach_the_others(rng):
@@ -133,24 +152,12 @@ def test_leading_components_teach_the_others(rng):
         *(torch.tensor(rotation_of(d, rng)) for d in (10, 10, 20))
     )  # leading components go to leading ones
     view, pairs = as_view(x, x @ turn), make_pairs(None, 300, 300, CPU)
-    narrow = leading(view, 10)
+    narrow = view.leading(10)
     assert narrow.x.shape == narrow.y.shape == (300, 10)
     (part,) = widen(view, pairs, as_part(turn[:10, :10]), rng)
     wide = part.maps[0] @ part.maps[1].T
     assert wide.shape == (40, 40)
     assert overlap(wide.numpy(), turn.numpy()) > 0.9
-
-
-def test_components_that_were_not_searched_tell_right_partners_from_accidents(rng):
-    x = torch.tensor(rng.standard_normal((400, 40)) * 0.97 ** np.arange(40)).float()
-    turn = torch.block_diag(*(torch.tensor(rotation_of(20, rng)) for _ in range(2)))
-    pairs = make_pairs(None, 400, 400, CPU)
-    right = as_part(turn[:20, :20])
-    assert finer_structure(as_view(x, x @ turn), pairs, right) > 10
-    y = x @ turn
-    y[:, 20:] = y[torch.as_tensor(rng.permutation(400)), 20:]  # no row has its own finer part
-    assert abs(finer_structure(as_view(x, y), pairs, right)) < 4
-    assert np.isnan(finer_structure(leading(as_view(x, y), 20), pairs, right))
 
 
 def test_rounds_on_all_rows_tell_more_partners_apart(rng):
@@ -172,18 +179,6 @@ def test_known_pairs_pull_a_run(rng):
     found = sides.climb(rotation_of(6, rng), 60, rng)
     assert share_right(sides, found) > 0.9
     assert overlap(found, turn) > 0.98
-
-
-def test_partners_are_confirmed_where_they_exist_and_lost_where_they_are_accidents(rng):
-    x, y, turn = copies(300, 40, rng)
-    critic = CanonicalCritic([as_view(x, y)], make_pairs(None, 300, 300, CPU))
-    assert confirmed_share(critic, as_part(turn), rng) > 0.95
-    other = torch.tensor(rng.standard_normal((300, 40))).float()
-    strangers = CanonicalCritic([as_view(x, other)], make_pairs(None, 300, 300, CPU))
-    accident = as_sides(x, other).climb(turn, 60, rng)  # what two strangers share by chance
-    left, right = place_free(strangers, as_part(accident))
-    assert len(mutual(left @ right.T)[0]) > 60  # many are mutual ...
-    assert confirmed_share(strangers, as_part(accident), rng) < 0.75
 
 
 STRANGERS = {
