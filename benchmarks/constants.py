@@ -35,7 +35,7 @@ CONFIGS: dict[str, tuple[ModuleType, str]] = {
 SINGLE: dict[str, tuple[ModuleType, str]] = {
     name: (profiles, name) for name in ("N_SCALES", "N_SMOOTHINGS")
 } | {"HUB_SHARE": (search, "HUB_SHARE"), "flips TEMPERATURE": (flips, "TEMPERATURE")}
-SHARES = {"unsteady", "nearly", "first_share", "settled", "first_signs", "later_signs", "came_back"}
+SHARES = {"unsteady", "nearly", "first_share", "settled", "near_signs", "later_signs", "came_back"}
 TASKS = ("cub_image_text", "landuse21", "proteinfold", "scene15_phog_lbp", "tcga_mrna_mirna")
 TASKS += ("wikipedia", "words_en_ja", "glosses use-gte", "glosses minilm-wordllama")
 TASKS += ("older en_fr", "older snare", "older handwritten 0-4")

@@ -565,3 +565,13 @@ def test_what_cannot_be_used_is_refused_with_a_sentence(change, message):
         with pytest.raises(unpaired.InputError) as caught:
             door(**arguments)
         assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("n_known", [60, 59])
+def test_rows_that_are_all_known_are_matched_as_known_and_new_rows_are_placed(n_known, rng):
+    x = rng.standard_normal((90, 6))
+    y = np.tanh(x @ rng.standard_normal((6, 8))) + 0.3 * rng.standard_normal((90, 8))
+    pairs = np.column_stack([np.arange(n_known)] * 2)
+    found = unpaired.align(x[:60], y[:60], pairs)
+    np.testing.assert_array_equal(found.match.partner, np.arange(60))
+    assert foscttm(found.score_matrix(x[60:], y[60:])) < 0.3
