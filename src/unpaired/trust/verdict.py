@@ -38,6 +38,9 @@ LEAST_HELD = 4
 """Known pairs that must have been held out for their ranks to count."""
 SPREAD = 0.2
 """Least standard deviation of the ranks of held-out pairs that is believed."""
+SHARED = 1.5
+"""Times as large as that of independent ranks is the variance of their mean: fits that hold out
+some pairs share the others (Nadeau and Bengio 2003 put it at up to 2.25 for five parts)."""
 WEIGHT, USUAL = 2.0, 0.5
 """Sum of shares that counts beside those that were held out, and the part of it that comes true."""
 PRIOR = 0.3, 0.2
@@ -154,7 +157,7 @@ def with_held_out(ranks: Sequence[float]) -> tuple[float, float]:
     Before, little is known (PRIOR); all is taken as normal.
     """
     mean, deviation = PRIOR
-    error = max(float(np.std(ranks, ddof=1)), SPREAD) ** 2 / len(ranks)
+    error = SHARED * max(float(np.std(ranks, ddof=1)), SPREAD) ** 2 / len(ranks)
     weight = deviation**2 / (deviation**2 + error)
     posterior = mean + weight * (float(np.mean(ranks)) - mean)
     return posterior, float(np.sqrt(weight * error))
