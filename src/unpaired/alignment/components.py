@@ -12,10 +12,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 
 from unpaired.math.neighbours import Float32
-from unpaired.solvers.frank_wolfe import frank_wolfe
-from unpaired.solvers.quadratic import alignment
+from unpaired.solvers.frank_wolfe import ascend
+from unpaired.solvers.quadratic import alignment, plan_of
 from unpaired.types import FloatArray, IntArray
 
 
@@ -101,6 +102,10 @@ def topic_gram(components: FloatArray, rows: Float32) -> FloatArray:
 def pair_components(gram_x: FloatArray, gram_y: FloatArray, rng: np.random.Generator) -> IntArray:
     """The component of y for each of x, -1 where there are more of them; the best of several."""
     r_x, r_y = len(gram_x), len(gram_y)
+
+    def vertex(gradient: FloatArray) -> FloatArray:
+        return plan_of(_assigned(gradient), r_y)
+
     found: list[tuple[float, IntArray]] = []
     for number in range(COMPONENTS.n_pairings):
         start = np.full((r_x, r_y), 1.0 / max(r_x, r_y))
@@ -108,9 +113,17 @@ def pair_components(gram_x: FloatArray, gram_y: FloatArray, rng: np.random.Gener
             some = _random_partner(r_x, r_y, rng)
             start *= 0.5
             start[some >= 0, some[some >= 0]] += 0.5
-        partner = frank_wolfe(gram_x, gram_y, start, max_iter=30).partner
+        partner = _assigned(ascend(gram_x, gram_y, start, vertex, 30, 1e-6)[0])
         found.append((alignment(gram_x, gram_y, partner), partner))
     return max(found, key=lambda one: one[0])[1]
+
+
+def _assigned(scores: FloatArray) -> IntArray:
+    """The one-to-one pairing of the largest sum, -1 where x has more; ``assign`` checks more."""
+    rows, columns = linear_sum_assignment(-scores)
+    partner = np.full(len(scores), -1)
+    partner[rows] = columns
+    return partner
 
 
 def _random_partner(r_x: int, r_y: int, rng: np.random.Generator) -> IntArray:

@@ -41,7 +41,7 @@ def frank_wolfe(
         return plan_of(assign(-gradient, known=known), n_y)
 
     begin = uniform_plan(n_x, n_y) if start is None else start
-    plan, trace, converged = _ascend(gram_x, gram_y, fix_known(begin, known), vertex, max_iter, tol)
+    plan, trace, converged = ascend(gram_x, gram_y, fix_known(begin, known), vertex, max_iter, tol)
     return Solution(assign(-plan, known=known), plan, converged, trace)
 
 
@@ -68,11 +68,11 @@ def semi_relaxed(
     begin = np.full((n_x, n_y), 1.0 / n_y) if start is None else start.copy()
     if known is not None and len(known):
         begin[known[:, 0]] = plan_of(known[:, 1], n_y)
-    plan, trace, converged = _ascend(gram_x, gram_y, begin, vertex, max_iter, tol)
+    plan, trace, converged = ascend(gram_x, gram_y, begin, vertex, max_iter, tol)
     return Solution(choose(plan), plan, converged, trace)
 
 
-def _ascend(
+def ascend(
     gram_x: FloatArray,
     gram_y: FloatArray,
     plan: FloatArray,
