@@ -35,7 +35,7 @@ def test_rotated_clusters_are_matched(options, seed):
     assert max(found.tried.values()) > CLEAR
 
 
-def test_a_smooth_warp_is_followed_by_kernel_features(seed):
+def test_a_smooth_warp_is_followed_by_a_linear_map(seed):
     draw = jittered_digits(800, np.random.default_rng([seed, 1]))
     match, _ = matched(draw, seed)
     assert (match.partner == draw.truth).mean() >= 0.97
@@ -64,9 +64,6 @@ def test_a_fit_of_the_same_kind_on_half_of_the_rows(seed):
     half = problem.restrict(np.arange(0, 600, 2), np.arange(600))
     again = found.again(half, np.random.default_rng(seed))
     assert (read_match(half, again).partner == draw.truth[::2]).mean() >= 0.97
-    own = found.solution()
-    kinds = [type(s.space.features[0][0]) for s in (own, again)]
-    assert kinds[0] is kinds[1]  # kernel features where the map had some
 
 
 def test_unrelated_sides_do_not_stand_out(rng):
@@ -75,19 +72,7 @@ def test_unrelated_sides_do_not_stand_out(rng):
     assert not found.stands_out
     assert found.null_contrast is not None
     assert max(found.tried.values()) < module.STAND_OUT * found.null_contrast
-    assert list(found.tried) == ["axes", "profiles 0", "profiles 1", "kernel 0", "kernel 1"]
-
-
-def test_what_hopeless_starts_reach_is_told_in_units_of_all_queries(seed):
-    """Fewer queries read higher: as they are, contrasts would be 1.5 times that of all or more."""
-    ratios = []
-    for draw in range(3):
-        x, y = np.random.default_rng([seed, draw]).normal(size=(2, 1000, 10))
-        found = register(check_problem(x, y), np.random.default_rng(0))
-        later = [value for name, value in found.tried.items() if name != "axes"]
-        ratios += [value / found.null_contrast for value in later]
-    assert len(ratios) == 12
-    assert 0.9 < np.mean(ratios) < 1.35
+    assert list(found.tried) == ["axes", "profiles", "kernel"]
 
 
 def test_known_pairs_are_the_first_start_even_when_some_are_wrong(seed):

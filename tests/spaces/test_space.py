@@ -29,10 +29,9 @@ from unpaired.spaces.space import (
 from unpaired.spaces.stored import space_from_arrays, space_to_arrays
 from unpaired.views.features import fit_features
 from unpaired.views.view import GEODESICS, KERNEL, LINEAR, View, fit_view, smooth_view
-from unpaired.views.widened import Widened
 
 CPU = torch.device("cpu")
-KINDS = ("learned", "soft", "evident", "warped", "tiny")
+KINDS = ("learned", "soft", "evident", "shifted", "tiny")
 
 
 def draw(n, width, seed):
@@ -70,25 +69,22 @@ def found(sides, views):
         "learned": learn(x, y, make_pairs(known, 80, 80, CPU), config, 0).solution.space,
         "soft": build_space(views, parts, n_nearest=6, smooth_by=(0, 2)),
         "evident": evident,
-        "warped": widened(evident, x),
+        "shifted": shifted(evident),
         "tiny": align(x[:9], y[:9]).solution.space,
     }
 
 
-def widened(space, x):
-    """The same with kernel features beside the coordinates of x, and an offset."""
-    (map_x, map_y), (part,) = space.features[0], space.parts
-    kernel = fit_features(map_x(x), np.random.default_rng(0), max_rank=9, bandwidth=1.0)
-    more = torch.cat([part.maps[0], 0.2 * draw(9, part.width, 7)])
-    offsets = draw(1, part.width, 8), part.offsets[1]
-    part = replace(part, maps=(more, part.maps[1]), offsets=offsets)
-    return replace(space, features=((Widened(map_x, kernel), map_y),), parts=(part,))
+def shifted(space):
+    """The same with offsets of both sides."""
+    (part,) = space.parts
+    offsets = draw(1, part.width, 8), draw(1, part.width, 7)
+    return replace(space, parts=(replace(part, offsets=offsets),))
 
 
 def unseen(kind, sides):
     """Rows to score that were not seen, of the widths that the space knows."""
     _, (x, y) = sides
-    return x, (x if kind in ("evident", "warped") else y)
+    return x, (x if kind in ("evident", "shifted") else y)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -117,12 +113,11 @@ def test_the_kinds_differ_in_what_there_is_to_save(found):
     assert any(part.towers is not None for part in found["learned"].parts)
     assert len(found["soft"].smoothers) == 2
     assert len({type(f) for f, _ in found["soft"].features}) == 3  # plain, geodesic, smoothed
-    for kind in ("evident", "warped"):
+    for kind in ("evident", "shifted"):
         (part,) = found[kind].parts
         assert part.penalty is not None
         assert part.offsets is not None
-    assert float(found["warped"].parts[0].offsets[0].abs().max()) > 0
-    assert isinstance(found["warped"].features[0][0], Widened)
+    assert float(found["shifted"].parts[0].offsets[0].abs().max()) > 0
     assert not len(found["tiny"].references[0])
 
 
@@ -164,7 +159,7 @@ def test_a_score_is_the_sum_of_weighed_cosines_less_half_of_both_crowdings(kind,
     assert np.abs(crowd_x).max() > 0.1
 
 
-@pytest.mark.parametrize("kind", ["evident", "warped"])
+@pytest.mark.parametrize("kind", ["evident", "shifted"])
 def test_where_partners_are_evident_scores_are_minus_squared_distances(kind, found, sides):
     space, (x, y) = found[kind], unseen(kind, sides)
     left, right = (space.embed(rows, side) / 2**0.5 for side, rows in enumerate((x, y)))

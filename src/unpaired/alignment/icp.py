@@ -11,13 +11,11 @@ from numpy.typing import NDArray
 from unpaired.math.neighbours import Cells, Float32, Index, build_cells, search_cells
 from unpaired.math.ridge import ridge_map
 from unpaired.types import FloatArray
-from unpaired.views.features import Features, fit_features
+from unpaired.views.features import Features
 
 Float = NDArray[np.float64]
-N_LANDMARKS = 400
-"""Rows of x at which kernel maps are known."""
-LADDER = (("linear", 1e-3), ("linear", 1e-4), ("kernel", 1e-4), ("kernel", 1e-5))
-"""Maps that are tried beyond a rotation, simplest first, with their ridges."""
+RIDGES = (1e-3, 1e-4)
+"""Of the linear maps that are tried beyond a rotation, the stiffest first."""
 SETTLED = 0.9995
 """Share of rows that keep their nearest row when a refinement stops."""
 
@@ -51,29 +49,18 @@ class Pairing:
 
 @dataclass(frozen=True, eq=False)
 class ScoreMap:
-    """Scores of x into the score space of y: a matrix, maybe on kernel features as well."""
+    """Scores of x into the score space of y."""
 
     matrix: Float32
-    """(r or r + l, r)."""
+    """(r, r)."""
     intercept: Float32
     """(1, r)."""
-    kernel: Features | None = None
-    """Scores -> the l kernel features that stand beside them."""
     contrast: float = 0.0
     """Its mean contrast on held-out rows."""
 
     def __call__(self, scores: Float32) -> Float32:
         """Moved scores (n, r)."""
-        if self.kernel is None:
-            return np.asarray(scores @ self.matrix + self.intercept, dtype=np.float32)
-        wide = self.widen(scores)
-        return np.asarray(wide @ self.matrix + self.intercept, dtype=np.float32)
-
-    def widen(self, scores: Float32) -> Float32:
-        """Scores, and their kernel features beside them."""
-        if self.kernel is None:
-            return scores
-        return np.hstack([scores, self.kernel(torch.from_numpy(scores)).numpy()])
+        return np.asarray(scores @ self.matrix + self.intercept, dtype=np.float32)
 
 
 def pair_spaces(
@@ -121,25 +108,14 @@ def refine_rotation(
 def rotation_map(rotation: Float, contrast: float) -> ScoreMap:
     """A rotation as a map, with the contrast it reached."""
     zero = np.zeros((1, rotation.shape[1]), dtype=np.float32)
-    return ScoreMap(rotation.astype(np.float32), zero, None, contrast)
+    return ScoreMap(rotation.astype(np.float32), zero, contrast)
 
 
-def kernel_features(pairing: Pairing, rng: np.random.Generator) -> Features:
-    """Gaussian features of the scores of x at the median distance, for kernel maps."""
-    chosen = np.sort(rng.choice(len(pairing.x), min(N_LANDMARKS, len(pairing.x)), replace=False))
-    rows = torch.from_numpy(pairing.x[chosen])
-    return fit_features(
-        rows, rng, max_rank=N_LANDMARKS, metric="euclidean", bandwidth=1.0, n_landmarks=N_LANDMARKS
-    )
-
-
-def fit_map(
-    pairing: Pairing, rotation: Float, query: Index, kernel: Features | None, *, min_gain: float
-) -> ScoreMap:
-    """The map with the best contrast on held-out rows: rotation, linear, or kernel features.
+def fit_map(pairing: Pairing, rotation: Float, query: Index, *, min_gain: float) -> ScoreMap:
+    """The map with the best contrast on held-out rows: the rotation, or a linear one.
 
     Each later one is fitted to the matches of the best so far and kept only if held-out contrast
-    rises by `min_gain`. Without kernel features there is none of the last kind.
+    rises by `min_gain`.
     """
     fit, held = query[: len(query) // 2], query[len(query) // 2 :]
 
@@ -149,19 +125,16 @@ def fit_map(
 
     best = rotation_map(rotation, 0.0)
     best = replace(best, contrast=held_out(best))
-    for kind, ridge in LADDER:
-        if kind == "kernel" and kernel is None:
-            break
-        shape = replace(best, kernel=kernel if kind == "kernel" else None)
-        wide = torch.from_numpy(shape.widen(pairing.x[fit])).double()
+    source = torch.from_numpy(pairing.x[fit]).double()
+    for ridge in RIDGES:
         for _ in range(3):
             near, contrast = nearest(pairing, best(pairing.x[fit]))
             target = torch.from_numpy(pairing.y[near]).double()
             weight = pairing.weigh(np.square(contrast + 1e-3), fit, near)
             slope, level = ridge_map(
-                wide, target, ridge / wide.shape[1], torch.from_numpy(weight).double()
+                source, target, ridge / source.shape[1], torch.from_numpy(weight).double()
             )
-            found = replace(shape, matrix=slope.float().numpy(), intercept=level.float().numpy())
+            found = ScoreMap(slope.float().numpy(), level.float().numpy())
             value = held_out(found)
             if value < best.contrast + min_gain:
                 break

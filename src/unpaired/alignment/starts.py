@@ -66,7 +66,7 @@ def rotation_starts(
     problem: Problem, rng: np.random.Generator
 ) -> Iterator[tuple[str, Pairing, Float]]:
     """Named rotations to refine, cheapest first; later ones are computed only when asked for."""
-    x, y, known = problem.x, problem.y, problem.known
+    known = problem.known
     linear = _paired(problem, rng, None)
     if len(known) >= 4:
         pairs = (linear.x[known[:, 0]], linear.y[known[:, 1]], np.ones(len(known)))
@@ -79,18 +79,14 @@ def rotation_starts(
         weight = guess.weight.astype(np.float64)
         yield guess.name, linear, rotation_between(points[0], points[1], weight)
     # A row of weight w stands w times among the rows that starts are made from.
-    counted_x = repeated(problem.weights[0], len(x), rng)
-    counted_y = repeated(problem.weights[1], len(y), rng)
+    counted_x = repeated(problem.weights[0], len(problem.x), rng)
+    counted_y = repeated(problem.weights[1], len(problem.y), rng)
     left, right = linear.x[counted_x], linear.y[counted_y]
     yield "axes", linear, axis_start(left, right)
-    for trial, heat in enumerate((0.05, 0.02)):
-        rotation = profile_start(left, right, rng, temperature=heat)
-        yield f"profiles {trial}", linear, soft_refine(left, right, rotation, rng)
+    yield "profiles", linear, soft_refine(left, right, profile_start(left, right, rng), rng)
     kernel = _paired(problem, rng, 1.0)
     left, right = kernel.x[counted_x], kernel.y[counted_y]
-    for trial, heat in enumerate((0.05, 0.02)):
-        rotation = profile_start(left, right, rng, temperature=heat)
-        yield f"kernel {trial}", kernel, soft_refine(left, right, rotation, rng)
+    yield "kernel", kernel, soft_refine(left, right, profile_start(left, right, rng), rng)
 
 
 def axis_start(x: Float32, y: Float32, *, n_quantiles: int = 128) -> Float:
@@ -118,7 +114,7 @@ def profile_start(
     rng: np.random.Generator,
     *,
     n_rows: int = 1200,
-    temperature: float = 0.05,
+    temperature: float = 0.1,
 ) -> Float:
     """The rotation from a soft matching of rows by how similarity to all others is distributed."""
     pick_x = rng.choice(len(x), min(n_rows, len(x)), replace=False)
@@ -138,7 +134,7 @@ def soft_refine(
     rng: np.random.Generator,
     *,
     n_rows: int = 1000,
-    temperatures: tuple[float, ...] = (0.1, 0.05, 0.03, 0.02, 0.02),
+    temperatures: tuple[float, ...] = (0.2, 0.15, 0.1, 0.1, 0.05, 0.05, 0.03, 0.02),
 ) -> Float:
     """The rotation after rounds of soft matching between samples, cooling as it goes.
 
