@@ -5,6 +5,8 @@ import pytest
 import torch
 from torch.nn.functional import normalize
 
+from unpaired.alignment.alternation import alternate
+from unpaired.alignment.critics import CanonicalCritic, Step
 from unpaired.alignment.profiles import profile_scores, profiles_of
 from unpaired.alignment.refinement import REFINEMENT
 from unpaired.alignment.search import (
@@ -12,6 +14,7 @@ from unpaired.alignment.search import (
     HANDFUL,
     N_NEAREST,
     READ_TEMPERATURES,
+    SEARCH,
     VIEWS,
     Clues,
     align_softly,
@@ -19,7 +22,7 @@ from unpaired.alignment.search import (
 )
 from unpaired.alignment.starts import JOINT, OWN
 from unpaired.evaluation.retrieval import foscttm
-from unpaired.plans.plan import make_pairs
+from unpaired.plans.plan import dense_plan, make_pairs
 from unpaired.views.view import fit_view
 
 CPU = torch.device("cpu")
@@ -143,7 +146,6 @@ def test_refinement_is_kept_where_both_sides_are_one_geometry(seed):
     assert found.kind == "refined"
     assert found.temperature == READ_TEMPERATURES["refined"]
     assert found.space.n_nearest == N_NEAREST
-    assert found.space.smoothers == ()
     assert found.evidence.confirmed > 0.75
     (note,) = found.notes
     assert note.startswith("Refinement on random samples was kept")
@@ -155,7 +157,7 @@ def test_refinement_is_kept_where_both_sides_are_one_geometry(seed):
     assert np.isnan(plain.evidence.confirmed)
 
 
-def test_the_first_plan_is_a_mean_over_views_and_over_all_but_one(rng):
+def test_the_first_plan_is_the_mean_of_profiles_and_of_one_step_from_them(rng):
     x, y, *_ = groups(rng, n_each=15)
     views = [fit_view(name, x, y, rng) for name in VIEWS]
     profiles = [profiles_of(view, directions=number == 0) for number, view in enumerate(views)]
@@ -163,6 +165,12 @@ def test_the_first_plan_is_a_mean_over_views_and_over_all_but_one(rng):
     torch.testing.assert_close(clues.scores(), profile_scores(profiles))
     plan = profile_plan(clues, make_pairs(None, 60, 60, CPU))
     torch.testing.assert_close(plan.shares.sum(1), torch.ones(60))
+    before = dense_plan(clues.scores(), SEARCH.temperature)
+    step = Step(SEARCH.temperature, power=SEARCH.power, held=SEARCH.profile_weight)
+    pairs = make_pairs(None, 60, 60, CPU)
+    (after,) = alternate(CanonicalCritic(views, pairs), [step], before, held=clues.scores())
+    torch.testing.assert_close(plan.shares, (before.shares + after.plan.shares) / 2)
+    assert not torch.allclose(before.shares, after.plan.shares)
     alone = profile_plan(Clues(views[:1], profiles[:1], None), make_pairs(None, 60, 60, CPU))
     assert not torch.allclose(plan.shares, alone.shares)
 

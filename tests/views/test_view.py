@@ -4,15 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from unpaired.views.view import (
-    GEODESICS,
-    KERNEL,
-    LINEAR,
-    fit_view,
-    smooth_view,
-)
+from unpaired.views.view import GEODESICS, LINEAR, fit_view
 
-NAMES = (LINEAR, KERNEL, *GEODESICS)
+NAMES = (LINEAR, *GEODESICS)
 
 
 @pytest.fixture
@@ -29,15 +23,6 @@ def test_views_hold_what_their_maps_place_with_mean_squared_length_one(name, sid
             torch.testing.assert_close(found(rows), placed, atol=1e-4, rtol=0)
         else:
             assert torch.equal(found(rows), placed)
-
-
-def test_the_smoothed_view_keeps_the_maps_of_the_linear_one(sides, rng):
-    linear = fit_view(LINEAR, *sides, rng)
-    view = smooth_view(linear)
-    assert view.map_x.base is linear.map_x
-    assert view.map_y.base is linear.map_y
-    for placed in (view.x, view.y):
-        assert float(placed.square().sum(1).mean()) == pytest.approx(1.0)
 
 
 def test_some_rows_of_a_view(sides, rng):

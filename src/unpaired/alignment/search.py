@@ -45,7 +45,7 @@ from unpaired.spaces.readout import held_out
 from unpaired.spaces.solution import Evidence, HeldPair, Solution
 from unpaired.spaces.space import Part, Space, build_space
 from unpaired.types import FloatArray, IntArray
-from unpaired.views.view import GEODESICS, KERNEL, LINEAR, View, fit_view, length_views, smooth_view
+from unpaired.views.view import GEODESICS, LINEAR, View, fit_view, length_views
 
 VIEWS = (LINEAR, *GEODESICS)
 REFINED = "refined"
@@ -141,13 +141,8 @@ def align_softly(
     }
     found = compare_starts(views, profiles, pairs, similarity, given, rng, SEARCH)
     searched = [views[name] for name in found.views]
-    read = list(searched)
-    smooth_by: tuple[int, ...] = ()
-    if LINEAR in found.views:
-        read += [fit_view(KERNEL, x, y, rng), smooth_view(views[LINEAR])]
-        smooth_by = (found.views.index(LINEAR), len(found.views))  # unseen rows gain most
     clues = Clues(searched, [profiles[name] for name in found.views], similarity)
-    search = _Search(list(views.values()), clues, read, given.get(found.winner.start), smooth_by)
+    search = _Search(list(views.values()), clues, given.get(found.winner.start))
     critic, parts, history = search.maps(pairs)
     scores = _sampled_scores(critic, parts, found.rows)
     agreement = found.agreement(scores, SEARCH) if scores.numel() else float("nan")
@@ -200,11 +195,8 @@ class _Search:
     views: list[View]
     """All of them."""
     clues: Clues
-    read: list[View]
-    """The views that the maps are read in."""
     start: DensePlan | None
     """A given start, where it reached the largest dependence."""
-    smooth_by: tuple[int, ...]
     lengths: Sequence[View] = ()
     """Views for the known pairs alone,"""
     directions: Sequence[View] = ()
@@ -213,7 +205,7 @@ class _Search:
     @property
     def every(self) -> list[View]:
         """The views as parts count them."""
-        return [*self.read, *self.lengths, *self.directions]
+        return [*self.clues.views, *self.lengths, *self.directions]
 
     def maps(
         self, pairs: Pairs, temperatures: Sequence[float] = GROWTH.temperatures
@@ -223,13 +215,13 @@ class _Search:
         Eight known pairs or more grow at the ``temperatures``.
         """
         last = Step(SEARCH.temperature, power=SEARCH.power)
-        critic = CanonicalCritic(self.read, pairs)
+        critic = CanonicalCritic(self.clues.views, pairs)
         rounds: list[Round] = []
         if not min(len(pairs.free_x), len(pairs.free_y)):  # nothing is left to be planned
             parts, dependence = critic(None, Step(1.0, GROWTH.ridge))
             return critic, parts, [{"dependence": dependence}]
         if len(pairs.known) >= GROWTH.least and self.start is None:
-            critic = CanonicalCritic(self.read, pairs, Trust())
+            critic = CanonicalCritic(self.clues.views, pairs, Trust())
             rounds = _grow(critic, self.clues, temperatures)
             last = rounds[-1].step
         elif len(pairs.known) or self.start is not None:
@@ -248,22 +240,23 @@ class _Search:
         return build_space(
             [self.every[view] for view in used],
             [replace(part, view=used.index(part.view)) for part in parts],
-            n_nearest=-(-len(self.read[0].y) // HUB_SHARE),
-            max_reference=max(len(rows) for view in self.read[:1] for rows in (view.x, view.y)),
-            smooth_by=[used.index(view) for view in self.smooth_by if view in used],
+            n_nearest=-(-len(self.clues.views[0].y) // HUB_SHARE),
+            max_reference=max(
+                len(rows) for view in self.clues.views[:1] for rows in (view.x, view.y)
+            ),
         )
 
     def answers(
         self, pairs: Pairs, grown: list[Part], n_climbs: int, rng: np.random.Generator
     ) -> list[list[Part]]:
         """What has grown, maps of the pairs alone in two kinds of views, and the end of runs."""
-        alone = pairs_alone(self.read, pairs, GROWTH.ridge)
+        alone = pairs_alone(self.clues.views, pairs, GROWTH.ridge)
         lengths = pairs_alone(self.lengths, pairs, ANSWERS.ridge)
-        found = [grown, alone, numbered_from(lengths, len(self.read))]
+        found = [grown, alone, numbered_from(lengths, len(self.clues.views))]
         for view in self.directions:
-            placed = place_free(CanonicalCritic(self.read, pairs), grown)
+            placed = place_free(CanonicalCritic(self.clues.views, pairs), grown)
             single = climbed(view, pairs, placed, n_climbs, rng)
-            found.append(numbered_from(single, len(self.read) + len(self.lengths)))
+            found.append(numbered_from(single, len(self.clues.views) + len(self.lengths)))
         return found
 
     def averaged(
@@ -298,21 +291,13 @@ class _Search:
 
 
 def profile_plan(clues: Clues, pairs: Pairs) -> DensePlan:
-    """The mean plan of profiles before and after one step, over all views and all but one."""
-    every = list(range(len(clues.views)))
-    subsets = [every]
-    if len(every) > 1:
-        subsets += [[v for v in every if v != out] for out in every]
+    """The mean of the plan of profiles and of the one that a step makes of it."""
+    held = clues.scores()
+    before = dense_plan(held, SEARCH.temperature)
     step = Step(SEARCH.temperature, power=SEARCH.power, held=SEARCH.profile_weight)
-    plans = []
-    for subset in track(subsets, "Averaging plans"):
-        views = [clues.views[v] for v in subset]
-        anchor = Clues(views, [clues.profiles[v] for v in subset], clues.side).scores()
-        before = dense_plan(anchor, SEARCH.temperature)
-        (after,) = alternate(CanonicalCritic(views, pairs), [step], before, held=anchor)
-        assert isinstance(after.plan, DensePlan)
-        plans += [before, after.plan]
-    return mean_plan(plans)
+    (after,) = alternate(CanonicalCritic(clues.views, pairs), [step], before, held=held)
+    assert isinstance(after.plan, DensePlan)
+    return mean_plan([before, after.plan])
 
 
 def _refine(

@@ -12,7 +12,6 @@ from torch.nn.functional import normalize
 
 from unpaired.math.hubness import crowding
 from unpaired.math.neighbours import Float32
-from unpaired.math.ridge import ridge_map
 from unpaired.types import FloatArray
 from unpaired.views.features import FeatureMap
 from unpaired.views.view import View
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
 BLOCK_ROWS = 2048
 SPREAD_ROWS = 1000
 """Rows a side on which the spread of scores is measured."""
-SMOOTHING_RIDGE = 1e-3
-"""Ridge of the regressions that predict a row's place, in units of the total variance."""
 
 Pair = tuple[Tensor, Tensor]
 """Something of x and the same of y."""
@@ -116,24 +113,15 @@ class Space:
     """Embedded training rows of x and of y, against which crowding is measured; may be empty."""
     n_nearest: int = 10
     """Rows of the other side that count as near (CSLS)."""
-    smoothers: tuple[tuple[int, Pair, Pair], ...] = ()
-    """(view, maps, offsets) of regressions that predict a row's place; their mean with it is the
-    embedding: they vary less from row to row."""
 
     @torch.no_grad()
     def embed(self, rows: Tensor, side: int) -> Tensor:
         """Rows of a side (0 = x, 1 = y) in the space, (n, k)."""
         blocks = [
-            self._join([pair[side](block) for pair in self.features], side)
+            join(self.parts, [pair[side](block) for pair in self.features], side)
             for block in torch.split(rows, BLOCK_ROWS)
         ]
         return torch.cat(blocks)
-
-    def _join(self, coordinates: Sequence[Tensor], side: int) -> Tensor:
-        joined = join(self.parts, coordinates, side)
-        for view, maps, offsets in self.smoothers:
-            joined = joined + coordinates[view] @ maps[side] + offsets[side]
-        return joined / (1 + len(self.smoothers))
 
     @torch.no_grad()
     def corrected(self, embedded: Tensor, side: int) -> Tensor:
@@ -164,34 +152,13 @@ class Space:
 
 
 def build_space(
-    views: Sequence[View],
-    parts: Sequence[Part],
-    *,
-    n_nearest: int,
-    max_reference: int = 5000,
-    smooth_by: Sequence[int] = (),
+    views: Sequence[View], parts: Sequence[Part], *, n_nearest: int, max_reference: int = 5000
 ) -> Space:
-    """The space made of ``parts`` on ``views``, with the views' rows as reference.
-
-    ``smooth_by`` numbers the views from whose coordinates places are predicted by ridge regression.
-    """
-    features = tuple((view.map_x, view.map_y) for view in views)
-    joined = [
-        join(parts, [view.x if side == 0 else view.y for view in views], side) for side in (0, 1)
-    ]
-    smoothers = []
-    for number in smooth_by:
-        fitted = [
-            ridge_map(rows, target, SMOOTHING_RIDGE)
-            for rows, target in zip((views[number].x, views[number].y), joined, strict=True)
-        ]
-        maps, offsets = (fitted[0][0], fitted[1][0]), (fitted[0][1], fitted[1][1])
-        smoothers.append((number, maps, offsets))
-    empty = joined[0].new_zeros(0, joined[0].shape[1])
-    space = Space(features, tuple(parts), (empty, empty), n_nearest, tuple(smoothers))
+    """The space made of ``parts`` on ``views``, with the views' rows as reference."""
     references = []
     for side in (0, 1):
         rows = [view.x if side == 0 else view.y for view in views]
         step = -(-len(rows[0]) // max_reference)
-        references.append(space._join([placed[::step] for placed in rows], side))
-    return replace(space, references=(references[0], references[1]))
+        references.append(join(parts, [placed[::step] for placed in rows], side))
+    features = tuple((view.map_x, view.map_y) for view in views)
+    return Space(features, tuple(parts), (references[0], references[1]), n_nearest)

@@ -30,16 +30,11 @@ def space_to_arrays(space: Space) -> Arrays:
             if part.towers is not None:
                 for key, tensor in part.towers[side].state_dict().items():
                     found[f"{own}.tower.{key}"] = to_array(tensor)
-        for number, (_, maps, offsets) in enumerate(space.smoothers):
-            found[f"smoother{number}.{name}.map"] = to_array(maps[side])
-            found[f"smoother{number}.{name}.offset"] = to_array(offsets[side])
     for number, part in enumerate(space.parts):
         found[f"part{number}.view"] = np.asarray(part.view)
         found[f"part{number}.weight"] = np.asarray(part.weight)
         if part.penalty is not None:
             found[f"part{number}.penalty"] = to_array(part.penalty)
-    for number, (view, _, _) in enumerate(space.smoothers):
-        found[f"smoother{number}.view"] = np.asarray(view)
     return {f"{PREFIX}{name}": array for name, array in found.items()}
 
 
@@ -72,14 +67,8 @@ def space_from_arrays(arrays: Arrays, device: torch.device) -> Space:
                 both(name, "offset") if f"{name}.x.offset" in arrays else None,
             )
         )
-    smoothers: list[tuple[int, Pair, Pair]] = []
-    while f"smoother{len(smoothers)}.view" in arrays:
-        name = f"smoother{len(smoothers)}"
-        view = int(arrays[f"{name}.view"])
-        smoothers.append((view, both(name, "map"), both(name, "offset")))
     references = tensor("reference.x"), tensor("reference.y")
-    count = int(arrays["n_nearest"])
-    return Space(tuple(features), tuple(parts), references, count, tuple(smoothers))
+    return Space(tuple(features), tuple(parts), references, int(arrays["n_nearest"]))
 
 
 def _tower(arrays: Arrays, device: torch.device) -> ResidualTower | None:

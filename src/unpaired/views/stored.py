@@ -12,10 +12,9 @@ from torch import Tensor
 
 from unpaired.views.features import FeatureMap, Features
 from unpaired.views.geodesic import Geodesic
-from unpaired.views.smoothed import Smoothed
 
 Arrays = dict[str, np.ndarray]
-KINDS = {kind.kind: kind for kind in (Features, Geodesic, Smoothed)}
+KINDS = {kind.kind: kind for kind in (Features, Geodesic)}
 SAVED_AS = {"preparation": "prepare"}
 """What fields are called in saved files, where they are called otherwise here."""
 

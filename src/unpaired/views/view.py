@@ -7,11 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from torch import Tensor
 
-from unpaired.views.features import FeatureMap, Features, fit_features
+from unpaired.views.features import FeatureMap, fit_features
 from unpaired.views.geodesic import N_LANDMARKS, fit_geodesic
-from unpaired.views.smoothed import fit_smoothed
 
-LINEAR, KERNEL = "linear", "kernel"
+LINEAR = "linear"
 GEODESICS = ("geodesic correlation", "geodesic euclidean")
 LINEAR_RANK = 128
 LENGTH_SETTINGS: tuple[dict[str, float], ...] = (
@@ -20,7 +19,6 @@ LENGTH_SETTINGS: tuple[dict[str, float], ...] = (
     {"max_rank": 256, "bandwidth": 0.5},
 )
 """Principal components, half-whitened ones, and those of a kernel, of rows with their lengths."""
-KERNEL_SETTINGS = {"bandwidth": 0.5, "n_landmarks": 800, "max_rank": 256, "ridge": 5.0}
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,20 +42,14 @@ class View:
 def fit_view(
     name: str, x: Tensor, y: Tensor, rng: np.random.Generator, *, n_landmarks: int = N_LANDMARKS
 ) -> View:
-    """Both sides in the view ``name``: half-whitened linear, Gaussian kernel, or geodesic.
-
-    ``alignment.search`` says which of them a search looks at, and which are only read.
-    """
+    """Both sides in the view ``name``: half-whitened linear, or geodesic."""
     if name.startswith("geodesic"):
         metric = name.removeprefix("geodesic ")
         (map_x, placed_x), (map_y, placed_y) = (
             fit_geodesic(rows, metric, rng, n_landmarks=n_landmarks) for rows in (x, y)
         )
         return View(map_x, map_y, placed_x, placed_y)
-    if name == LINEAR:
-        linear = [fit_features(rows, rng, max_rank=LINEAR_RANK, whitening=0.25) for rows in (x, y)]
-    else:
-        linear = [fit_features(rows, rng, **KERNEL_SETTINGS) for rows in (x, y)]  # type: ignore[arg-type]
+    linear = [fit_features(rows, rng, max_rank=LINEAR_RANK, whitening=0.25) for rows in (x, y)]
     return View(linear[0], linear[1], linear[0](x), linear[1](y))
 
 
@@ -68,11 +60,3 @@ def length_views(x: Tensor, y: Tensor, rng: np.random.Generator) -> list[View]:
         maps = [fit_features(rows, rng, metric="euclidean", **settings) for rows in (x, y)]  # type: ignore[arg-type]
         found.append(View(maps[0], maps[1], maps[0](x), maps[1](y)))
     return found
-
-
-def smooth_view(view: View) -> View:
-    """The smoothed view of a linear one."""
-    assert isinstance(view.map_x, Features)
-    assert isinstance(view.map_y, Features)
-    (map_x, x), (map_y, y) = fit_smoothed(view.map_x, view.x), fit_smoothed(view.map_y, view.y)
-    return View(map_x, map_y, x, y)
