@@ -110,10 +110,63 @@ def test_methods_and_seeds_can_be_chosen():
     config = parse_config(GOOD)
     assert [m.label for m in select(config, "CCA", "3,4").methods] == ["CCA"]
     assert select(config, None, "3, 4").seeds == (3, 4)
-    with pytest.raises(InputError, match='Unknown method of this configuration: "CAC"'):
-        select(config, "CAC", None)
     with pytest.raises(InputError, match="whole numbers with commas"):
         select(config, None, "a")
+
+
+STARTS = {
+    **GOOD,
+    "methods": [
+        {"name": "mcca", "label": "MCCA", "same": {"sup": "CCA"}},
+        {"name": "mcca", "label": "MCCA, start of the engine"},
+        {"name": "mcca", "label": "MCCA, random start,once"},
+        {"name": "cca", "label": "CCA"},
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "places"),
+    [
+        ("MCCA", [0]),
+        ("MCCA, start of the engine", [1]),
+        ("MCCA,start of the engine", [1]),
+        ("CCA, MCCA, random start, once", [2, 3]),
+        ("MCCA, random start, once,MCCA, start of the engine,", [1, 2]),
+        ("MCCA, CCA", [0, 3]),
+        ("MCCA, MCCA, start of the engine", [0, 1]),
+        ("mcca", [0, 1, 2]),
+    ],
+)
+def test_a_method_is_chosen_by_the_longest_label_that_fits_its_place(text, places):
+    config = parse_config(STARTS)
+    assert select(config, text, None).methods == tuple(config.methods[i] for i in places)
+
+
+@pytest.mark.parametrize(
+    ("text", "unknown", "guess"),
+    [
+        ("CAC", "CAC", "CCA"),
+        ("CCA, start of the engine", "start of the engine", "MCCA, start of the engine"),
+        ("MCCA, random start", "random start", "MCCA, random start, once"),
+        (" ,", "", None),
+    ],
+)
+def test_a_method_that_is_not_there_is_told_with_those_that_are(text, unknown, guess):
+    with pytest.raises(InputError) as raised:
+        select(parse_config(STARTS), text, None)
+    meant = f' Did you mean "{guess}"?' if guess else ""
+    assert str(raised.value) == (
+        f'Unknown method of this configuration: "{unknown}".{meant} Known: "CCA", "MCCA", '
+        '"MCCA, random start, once", "MCCA, start of the engine", "cca", "mcca".'
+    )
+
+
+def test_the_heading_tells_of_the_whole_configuration():
+    config = parse_config(STARTS)
+    assert config.heading["same"] == [["sup", "MCCA", "CCA"]]
+    for methods in ("CCA", "MCCA", "MCCA, start of the engine"):
+        assert select(config, methods, "7").heading == config.heading
 
 
 CONFIGS = sorted((ROOT / "experiments").glob("*.toml"))

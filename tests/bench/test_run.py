@@ -9,7 +9,7 @@ import pytest
 from unpaired.bench import provenance, reach
 from unpaired.bench import run as module
 from unpaired.bench.cells import append_cell, cells_file, read_cells, read_folder, rewrite_cells
-from unpaired.bench.config import read_config
+from unpaired.bench.config import read_config, select
 from unpaired.bench.provenance import cell_digest, repository_state
 from unpaired.bench.run import run_bench
 from unpaired.errors import DataError, InputError
@@ -33,9 +33,9 @@ CONFIG = """
 def bench(write_config, captions_folder, place):
     """A function that runs a configuration, and returns the summary and what was told."""
 
-    def go(text=CONFIG, **options):
+    def go(text=CONFIG, methods=None, seeds=None, **options):
         lines = []
-        config = read_config(write_config(text))
+        config = select(read_config(write_config(text)), methods, seeds)
         summary = run_bench(
             config, place / "out", data_root=str(captions_folder), tell=lines.append, **options
         )
@@ -127,6 +127,19 @@ def test_finished_cells_take_the_names_of_the_configuration(bench, place):
     assert {(r["heading"]["title"], r["label"]) for r in _records(place)} == {
         ("Renamed", "Ridge map")
     }
+
+
+def test_a_choice_of_methods_or_seeds_leaves_the_heading_whole(bench, place):
+    twin = 'name = "toy_method:Ridge"\n    label = "Twin, of one start"\n'
+    absent = '    [[methods]]\n    name = "no-such-method"\n    same = { sup = "Ridge" }\n'
+    text = f'{CONFIG}    [[methods]]\n    {twin}    same = {{ sup = "Ridge" }}\n{absent}'
+    bench(text, seeds="0")
+    before = cells_file(place / "out").read_bytes()
+    assert bench(text, methods="Ridge", seeds="0")[0].n_run == 0
+    assert cells_file(place / "out").read_bytes() == before
+    assert bench(text, methods="Ridge")[0].n_run == 2
+    whole = [["sup", "Twin, of one start", "Ridge"], ["sup", "no-such-method", "Ridge"]]
+    assert [record["heading"]["same"] for record in _records(place)] == [whole] * 4
 
 
 def test_a_failing_cell_is_told_and_tried_again(bench, place):

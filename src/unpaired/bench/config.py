@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import tomllib
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
@@ -91,6 +92,8 @@ class BenchConfig:
     published: tuple[str, ...] = ()
     """Published tables to print beside, see published.toml."""
     note: str = ""
+    same: tuple[tuple[str, str, str], ...] = ()
+    """Setting, label and label of the method that is the same there: of all methods of the file."""
 
     def cells(self) -> Iterator[Cell]:
         """All cells, seed by seed, so that a run that is stopped has whole rounds to show."""
@@ -107,14 +110,14 @@ class BenchConfig:
 
     @property
     def heading(self) -> dict[str, Any]:
-        """What a table needs to know beside the cells."""
+        """What a table needs to know beside the cells; the same whichever methods are chosen."""
         return {
             "title": self.title,
             "task": self.task,
             "published": list(self.published),
             "columns": list(self.columns),
             "note": self.note,
-            "same": [[s, m.label, twin] for m in self.methods for s, twin in m.same.items()],
+            "same": [list(entry) for entry in self.same],
         }
 
 
@@ -186,28 +189,52 @@ def parse_config(values: dict[str, Any], name: str = "config") -> BenchConfig:
         options=dict(values.get("options", {})),
         published=tuple(_texts(published, f"{name}: published")),
         note=str(values.get("note", "")),
+        same=tuple((where, m.label, twin) for m in found for where, twin in m.same.items()),
     )
 
 
 def select(config: BenchConfig, methods: str | None, seeds: str | None) -> BenchConfig:
     """The configuration with only the methods and seeds of two comma-separated lists.
 
+    A label may contain commas: at each place the longest label or name that fits counts.
+
     Raises:
         InputError: when a list names something that is not there.
     """
     if methods is not None:
-        wanted = [part.strip() for part in methods.split(",") if part.strip()]
-        known = {name for m in config.methods for name in (m.label, m.name)}
-        for name in wanted:
-            check_choice(name, "method of this configuration:", known)
-        kept = tuple(m for m in config.methods if m.label in wanted or m.name in wanted)
-        config = replace(config, methods=kept)
+        wanted = _named(methods, {name for m in config.methods for name in (m.label, m.name)})
+        kept = (m for m in config.methods if wanted & {_pieces(m.label), _pieces(m.name)})
+        config = replace(config, methods=tuple(kept))
     if seeds is not None:
         parts = [part.strip() for part in seeds.split(",")]
         if not all(part.isdigit() for part in parts):
             raise InputError(f'--seeds must be whole numbers with commas, such as 0,1: "{seeds}".')
         config = replace(config, seeds=tuple(map(int, parts)))
     return config
+
+
+def _named(text: str, known: set[str]) -> set[tuple[str, ...]]:
+    """The pieces of each known name in a list, the longest that fits at each place."""
+    names = {_pieces(name) for name in known}
+    rest, found = _pieces(text) or ("",), set()
+    while rest:
+        size = next((n for n in range(len(rest), 0, -1) if rest[:n] in names), 0)
+        if not size:
+            options = sorted(", ".join(name) for name in names)
+            near = difflib.get_close_matches(rest[0], options, n=1)
+            guess = f' Did you mean "{near[0]}"?' if near else ""
+            listed = ", ".join(f'"{option}"' for option in options)  # as a name may hold a comma
+            raise InputError(
+                f'Unknown method of this configuration: "{rest[0]}".{guess} Known: {listed}.'
+            )
+        found.add(rest[:size])
+        rest = rest[size:]
+    return found
+
+
+def _pieces(text: str) -> tuple[str, ...]:
+    """What stands between the commas of a text, without blanks around it."""
+    return tuple(piece.strip() for piece in text.split(",") if piece.strip())
 
 
 def _method(entry: Any, name: str) -> MethodSpec:

@@ -24,7 +24,12 @@ Data = Annotated[
 ]
 Jobs = Annotated[int, typer.Option("--jobs", min=1, help="Cells to run at a time.")]
 Methods = Annotated[
-    str | None, typer.Option("--methods", help="Only these, by label or name, comma-separated.")
+    str | None,
+    typer.Option(
+        "--methods",
+        help="Only these, by label or name, comma-separated; a label may contain commas: the "
+        "longest that fits counts.",
+    ),
 ]
 Seeds = Annotated[
     str | None, typer.Option("--seeds", help="Instead of the configuration's, such as 0,1,2.")
