@@ -22,7 +22,7 @@ from unpaired.errors import DataError
 from unpaired.types import Match, Objective, Verdict
 
 ARRAYS, CONFIG = "arrays.safetensors", "config.json"
-FORMAT = 2
+FORMAT = 3
 KEYS = frozenset({"unpaired", "estimator", "params", "values", "columns", "match", "arrays_sha256"})
 """What every config says, beside its format and its own digest."""
 MATCH_ARRAYS = ("partner", "confidence", "runner_up", "margin")

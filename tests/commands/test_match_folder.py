@@ -127,7 +127,7 @@ def test_fit_tells_its_verdict(run, files, tmp_path):
     assert record["verdict"]["level"] == model.verdict_.level
 
 
-@pytest.mark.parametrize("text", [None, "{", "[]", '{"format": 2}', '{"format": 1}'])
+@pytest.mark.parametrize("text", [None, "{", "[]", '{"format": 3}', '{"format": 1}'])
 def test_a_folder_without_a_run_is_one_sentence(run, tmp_path, text):
     (tmp_path / "other").mkdir()
     if text is not None:

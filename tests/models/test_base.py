@@ -127,7 +127,7 @@ def test_a_folder_of_other_things_is_not_replaced(model, tmp_path):
         (CONFIG, b"[]", "it has no format"),
         (CONFIG, b"{}", "it has no format"),
         (CONFIG, b'{"format": 1}', "was saved in format 1 by unpaired of an unknown version"),
-        (CONFIG, b'{"format": 2}', "was changed since it was saved"),
+        (CONFIG, b'{"format": 3}', "was changed since it was saved"),
         (ARRAYS, b"", "was changed or cut short since it was saved"),
         (ARRAYS, b"\x80\x04\x95", "was changed or cut short since it was saved"),
     ],
@@ -151,7 +151,7 @@ def test_an_edited_config_is_refused(folder, key):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"format": 3, "unpaired": "9.9"}, "was saved in format 3 by unpaired 9.9"),
+        ({"format": 4, "unpaired": "9.9"}, "was saved in format 4 by unpaired 9.9"),
         ({"params": {"novel": 1}, "unpaired": "9.9"}, "holds a CCA of unpaired 9.9, which this"),
         ({"values": {}}, "cannot restore (KeyError"),
         ({"values": []}, "cannot restore (TypeError"),
