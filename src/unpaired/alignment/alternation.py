@@ -20,7 +20,7 @@ from unpaired.spaces.space import Part, join
 
 @dataclass(frozen=True, eq=False)
 class Round:
-    """What one step left."""
+    """What one turn of the alternation has made."""
 
     step: Step
     parts: list[Part]

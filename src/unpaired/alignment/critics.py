@@ -22,7 +22,7 @@ from unpaired.views.view import View
 
 @dataclass(frozen=True)
 class Step:
-    """One turn of the alternation."""
+    """What one turn of the alternation shall do."""
 
     temperature: float
     """Of the plan, in standard deviations of the scores."""

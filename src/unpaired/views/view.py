@@ -42,7 +42,10 @@ class View:
 def fit_view(
     name: str, x: Tensor, y: Tensor, rng: np.random.Generator, *, n_landmarks: int = N_LANDMARKS
 ) -> View:
-    """Both sides in the view ``name``: half-whitened linear, or geodesic."""
+    """Both sides in the view ``name``: half-whitened linear, or geodesic.
+
+    ``alignment.search.VIEWS`` lists those that are looked at, ``stored.KINDS`` what can be saved.
+    """
     if name.startswith("geodesic"):
         metric = name.removeprefix("geodesic ")
         (map_x, placed_x), (map_y, placed_y) = (
