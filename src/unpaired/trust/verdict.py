@@ -18,7 +18,7 @@ GOOD = 0.2
 """FOSCTTM below which a match is right for groups of rows."""
 REPEATED = 0.6
 """Share of evident partners that a fit without their rows must name again: noise of 50 to 130 rows
-has reached .53, right ones .83 and more."""
+has reached .53, right ones .76 and more."""
 SURE = 0.6
 """Share of rows whose partner refinement must find without them (wrong maps have reached .50),"""
 CONFIRMED, FINER = 0.25, 4.0
