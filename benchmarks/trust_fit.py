@@ -90,7 +90,7 @@ def case_of(row: dict[str, str]) -> Case:
     )
 
 
-ALONE = ("agreement", "gap", "flips", "directions")
+ALONE = ("agreement", "gap", "flips", "confirmed", "directions")
 """Features without known pairs; with them, those that were held out tell."""
 
 

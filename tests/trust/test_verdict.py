@@ -32,9 +32,10 @@ def test_more_evidence_never_lowers_the_odds():
         "agreement": (replace(NOTHING, agreement=0.9), SHAPE),
         "gap": (replace(NOTHING, gap=0.4), SHAPE),
         "flips": (replace(NOTHING, flips=0.4), SHAPE),
+        "confirmed": (replace(NOTHING, confirmed=0.2), SHAPE),
         "directions": (NOTHING, replace(SHAPE, rank=40.0)),
     }
-    assert set(regime.weights) <= set(more)
+    assert set(regime.weights) == set(more)
     for name, weight in regime.weights.items():
         assert weight >= 0
         assert features(*more[name])[name] > features(NOTHING, SHAPE)[name]

@@ -136,6 +136,7 @@ def features(evidence: Evidence, shape: Shape) -> dict[str, float]:
         "agreement": _measured(evidence.agreement),
         "gap": _measured(evidence.gap),
         "flips": _measured(evidence.flips) ** 0.5,
+        "confirmed": _measured(evidence.confirmed),
         "directions": float(np.log(max(shape.rank, 1.0))),
     }
 
