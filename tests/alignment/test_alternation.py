@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from unpaired.alignment.alternation import Round, alternate, place_free, standardise
-from unpaired.alignment.critics import CanonicalCritic, Step, Trust
+from unpaired.alignment.critics import CanonicalCritic, PeakWeight, Step
 from unpaired.plans.plan import dense_plan, hard_plan, make_pairs, plan_of
 from unpaired.views.view import LINEAR, View, fit_view
 
@@ -71,7 +71,7 @@ def test_rounds_grow_the_rest_from_eight_pairs(rng):
         truth = np.argsort(order)
         known = np.column_stack([np.arange(8), truth[:8]])
         views = [fit_view(LINEAR, torch.tensor(x).float(), torch.tensor(y).float(), rng)]
-        critic = CanonicalCritic(views, make_pairs(known, 150, 150, CPU), Trust())
+        critic = CanonicalCritic(views, make_pairs(known, 150, 150, CPU), PeakWeight())
         rounds = list(alternate(critic, [Step(t, ridge=1.0) for t in np.geomspace(0.8, 0.1, 8)]))
         right.append(
             [

@@ -9,7 +9,7 @@ from scipy.linalg import orthogonal_procrustes
 from torch.nn.functional import normalize
 
 from unpaired.alignment.alternation import place_free
-from unpaired.alignment.critics import CanonicalCritic, Step, Trust, blend, moments_of
+from unpaired.alignment.critics import CanonicalCritic, PeakWeight, Step, blend, moments_of
 from unpaired.math.canonical import Moments, canonical_maps
 from unpaired.plans.plan import DensePlan, Pairs, hard_plan, make_pairs
 from unpaired.views.view import LINEAR, View, fit_view
@@ -44,7 +44,7 @@ def test_moments_of_pairs_are_weighted_sums(rng):
     assert found.n_pairs == pytest.approx(2.75)
 
 
-@pytest.mark.parametrize("trust", [None, Trust(soft_weight=0.6, doubt=0.2)])
+@pytest.mark.parametrize("trust", [None, PeakWeight(soft_weight=0.6, doubt=0.2)])
 @pytest.mark.parametrize("hard", [False, True])
 def test_moments_of_a_plan_are_sums_over_all_soft_pairs(trust, hard, rng):
     views = [as_view(rng.standard_normal((6, d)), rng.standard_normal((7, 2))) for d in (3, 4)]
@@ -75,14 +75,14 @@ def test_trusted_soft_pairs_add_to_known_ones_and_only_free_rows_are_soft(rng):
     view = as_view(rng.standard_normal((6, 3)), rng.standard_normal((6, 2)))
     pairs = make_pairs(np.array([[0, 3], [5, 1]]), 6, 6, CPU)
     plan = soft_shares(rng, (4, 4))
-    (found,) = CanonicalCritic([view], pairs, Trust()).moments(plan)
+    (found,) = CanonicalCritic([view], pairs, PeakWeight()).moments(plan)
     free = view.take(pairs.free_x, pairs.free_y)
-    (soft,) = CanonicalCritic([free], make_pairs(None, 4, 4, CPU), Trust()).moments(plan)
+    (soft,) = CanonicalCritic([free], make_pairs(None, 4, 4, CPU), PeakWeight()).moments(plan)
     known = moments_of(view, pairs.known, pairs.weights)
     torch.testing.assert_close(found.cross, soft.cross + known.cross)
     torch.testing.assert_close(found.own_x, soft.own_x + known.own_x)
     assert found.n_pairs == pytest.approx(soft.n_pairs + 2.0)
-    alone = CanonicalCritic([view], pairs, Trust())
+    alone = CanonicalCritic([view], pairs, PeakWeight())
     torch.testing.assert_close(alone.moments(None)[0].cross, known.cross)
 
 

@@ -11,8 +11,8 @@ from unpaired.alignment.icp import (
     Pairing,
     ScoreMap,
     contrast_of,
-    fit_map,
-    nearest,
+    fit_score_map,
+    nearest_rows,
     pair_spaces,
     refine_rotation,
     rotation_map,
@@ -85,7 +85,7 @@ def test_contrast_by_hand():
 def test_of_rows_that_share_a_nearest_row_only_the_closest_keeps_its_contrast(rng):
     y = np.array([[0.0, 0.0], [10.0, 0.0], [0.0, 10.0]])
     moved = np.array([[0.5, 0.0], [0.1, 0.0], [9.0, 0.0]])
-    near, contrast = nearest(pairing_of(moved, y, rng), moved)
+    near, contrast = nearest_rows(pairing_of(moved, y, rng), moved)
     assert near.tolist() == [0, 0, 1]
     assert contrast[0] == 0.0
     assert contrast[1] == pytest.approx(1 - 0.1 / 9.9, rel=1e-4)
@@ -116,9 +116,9 @@ def test_a_rough_rotation_is_refined_and_its_contrast_rises(rng, weighted):
     pairing = pairing_of(x, y, rng, weights)
     query = np.arange(400)
     rough = rotation + 0.1 * rng.standard_normal((4, 4))
-    before = nearest(pairing, pairing.x @ rough)[0]
+    before = nearest_rows(pairing, pairing.x @ rough)[0]
     found, contrast = refine_rotation(pairing, rough, query)
-    after = nearest(pairing, pairing.x @ found)[0]
+    after = nearest_rows(pairing, pairing.x @ found)[0]
     assert (after == query).mean() > max(0.95, (before == query).mean())
     np.testing.assert_allclose(found, rotation, atol=0.05)
     _, chance = refine_rotation(pairing, turn(4, rng), query)
@@ -129,7 +129,7 @@ def test_rows_count_by_their_contrast_in_every_fit(rng, monkeypatch):
     """In a rotation by the contrast itself, in linear maps by its square."""
     x, y, rotation = copies(200, 4, rng, noise=0.3)
     pairing, query = pairing_of(x, y, rng), np.arange(200)
-    near, contrast = nearest(pairing, pairing.x @ rotation)
+    near, contrast = nearest_rows(pairing, pairing.x @ rotation)
     found, _ = refine_rotation(pairing, rotation, query, n_rounds=1)
     expected = weighted_rotation(pairing.x, pairing.y[near], contrast + 1e-3)
     np.testing.assert_allclose(found, expected)
@@ -140,8 +140,8 @@ def test_rows_count_by_their_contrast_in_every_fit(rng, monkeypatch):
         return ridge_map(rows, target, ridge, weight)
 
     monkeypatch.setattr(icp, "ridge_map", recorded)
-    fit_map(pairing, rotation, query, min_gain=2.0)
-    half = nearest(pairing, pairing.x[:100] @ rotation)[1]  # the others are held out
+    fit_score_map(pairing, rotation, query, min_gain=2.0)
+    half = nearest_rows(pairing, pairing.x[:100] @ rotation)[1]  # the others are held out
     np.testing.assert_allclose(weights[0], (half + 1e-3) ** 2, rtol=1e-3)
 
 
@@ -151,20 +151,20 @@ def test_a_linear_map_is_taken_where_a_rotation_is_not_enough(rng):
     pairing = pairing_of(x, y, rng)
     query = rng.permutation(500)
     start, _ = refine_rotation(pairing, rotation, query)
-    plain = nearest(pairing, pairing.x @ start)[0]
-    found = fit_map(pairing, start, query, min_gain=0.01)
+    plain = nearest_rows(pairing, pairing.x @ start)[0]
+    found = fit_score_map(pairing, start, query, min_gain=0.01)
     moved = found(pairing.x)
-    near = nearest(pairing, moved)[0]
+    near = nearest_rows(pairing, moved)[0]
     assert (near == np.arange(500)).mean() > max(0.95, (plain == np.arange(500)).mean())
     held = query[250:]
-    expected = nearest(pairing, found(pairing.x[held]))[1].mean()
+    expected = nearest_rows(pairing, found(pairing.x[held]))[1].mean()
     assert found.contrast == pytest.approx(expected)  # it is told on rows that were not fitted
 
 
 def test_a_rotation_is_kept_where_nothing_gains(rng):
     x, y, rotation = copies(300, 3, rng)
     pairing = pairing_of(x, y, rng)
-    found = fit_map(pairing, rotation, np.arange(300), min_gain=2.0)
+    found = fit_score_map(pairing, rotation, np.arange(300), min_gain=2.0)
     np.testing.assert_allclose(found.matrix, rotation, atol=1e-6)
     assert (found.intercept == 0).all()
     assert sorted(RIDGES, reverse=True) == list(RIDGES)  # the stiffest is tried first

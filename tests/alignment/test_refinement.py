@@ -13,9 +13,9 @@ from unpaired.alignment.refinement import (
     REFINEMENT,
     Sides,
     change_signs,
+    compare_with_flips,
     directions,
     first_starts,
-    judge,
     mix,
     null_starts,
     refine,
@@ -207,10 +207,10 @@ def test_a_right_map_surprises_where_no_row_has_a_partner(rng):
     rows = centres[rng.integers(60, size=1000)] + 0.3 * rng.standard_normal((1000, 30))
     turn = rotation_of(30, rng)
     sides = as_sides(torch.tensor(rows[:500]).float(), torch.tensor(rows[500:] @ turn).float())
-    found, accepted = judge(sides, turn, rng)
+    found, accepted = compare_with_flips(sides, turn, rng)
     assert found > REFINEMENT.surprise
     assert accepted
-    found, accepted = judge(sides, rotation_of(30, rng), rng)
+    found, accepted = compare_with_flips(sides, rotation_of(30, rng), rng)
     assert found < REFINEMENT.surprise
     assert not accepted
 
@@ -220,7 +220,7 @@ def test_what_another_search_reaches_as_well_is_not_accepted(rng):
     turn_x, turn_y = (torch.tensor(rotation_of(25, rng)) for _ in "xy")
     x, y = (torch.tensor(rng.random((800, 25)) < 0.3).float() for _ in "xy")
     sides = as_sides((x - x.mean(0)) @ turn_x, (y - y.mean(0)) @ turn_y)
-    found, accepted = judge(sides, (turn_x.T @ turn_y).numpy(), rng)
+    found, accepted = compare_with_flips(sides, (turn_x.T @ turn_y).numpy(), rng)
     assert found > REFINEMENT.surprise  # closer than one run from random signs ends
     assert not accepted
 

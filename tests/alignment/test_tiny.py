@@ -9,7 +9,7 @@ import torch
 from unpaired.alignment.tiny import BRUTE_ROWS, align_tiny, best_matching, best_of_all
 from unpaired.plans.assignment import assign
 from unpaired.problem.problem import check_problem
-from unpaired.solvers.quadratic import alignment, plan_of
+from unpaired.solvers.quadratic import alignment, partner_matrix
 from unpaired.spaces.readout import read_match
 
 SHAPES = [(6, 6), (5, 6), (6, 4), (2, 2), (3, 3)]
@@ -60,7 +60,7 @@ def test_scores_name_the_best_matching_of_all(n_x, n_y, weighted, seed):
     best = np.array(max(reached, key=reached.get))
     np.testing.assert_array_equal(assign(-scores), best)
     assert max(solution.evidence.reached.values()) == pytest.approx(max(reached.values()), rel=1e-3)
-    product = grams[0] @ plan_of(best, n_y) @ grams[1]  # K P L
+    product = grams[0] @ partner_matrix(best, n_y) @ grams[1]  # K P L
     ratio = scores.std() / product.std()
     np.testing.assert_allclose(scores, ratio * product, atol=2e-3 * scores.std())
     assert solution.certainty == 0.0

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from unpaired.alignment import alternation, critics
-from unpaired.alignment.critics import CanonicalCritic, Step, Trust
+from unpaired.alignment.critics import CanonicalCritic, PeakWeight, Step
 from unpaired.learning import learner
 from unpaired.learning.learner import UNSURE, LearnedCritic, LearnerConfig, learn
 from unpaired.learning.towers import TowerConfig
@@ -92,7 +92,7 @@ def taught(monkeypatch, critic, plan, step) -> list[tuple]:
 
 def test_each_free_row_is_paired_with_its_expected_partner(pairs, plan, monkeypatch, rng):
     x, y = (torch.tensor(rng.standard_normal((n, 3)), dtype=torch.float32) for n in (4, 5))
-    config = replace(FAST, trust=Trust(0.4, 0.1))
+    config = replace(FAST, trust=PeakWeight(0.4, 0.1))
     critic = critic_of(x, y, pairs, config)
     (_, given_y, seen, _, _, weights, _), second = taught(
         monkeypatch, critic, plan, Step(0.1, 2.0, networks=True)
@@ -298,7 +298,7 @@ def test_soft_pairs_count_by_the_peaks_of_their_rows(rng):
     x, y = (torch.tensor(rng.standard_normal((9, 3)), dtype=torch.float32) for _ in "xy")
     pairs = aligned(9, 4)
     shares = torch.softmax(torch.tensor(rng.standard_normal((5, 5)) * 3), 1).float()
-    critic = critic_of(x, y, pairs, replace(FAST, trust=Trust(0.6, 0.2)))
+    critic = critic_of(x, y, pairs, replace(FAST, trust=PeakWeight(0.6, 0.2)))
     (found,) = critic.closed.moments(DensePlan(shares))
     view = critic.views[0]
     cross = sum(torch.outer(view.x[i], view.y[i]) for i in range(4))
@@ -373,7 +373,7 @@ def test_soft_rounds_beat_known_pairs_alone():
     right = []
     for weight in (0.0, 0.4):
         config = replace(
-            LearnerConfig(), trust=Trust(weight), towers=TowerConfig(n_epochs=0), n_rounds=9
+            LearnerConfig(), trust=PeakWeight(weight), towers=TowerConfig(n_epochs=0), n_rounds=9
         )
         found = learn(x, y, pairs, config, 0)
         right.append(float((found.trace[-1] == np.arange(224)).mean()))

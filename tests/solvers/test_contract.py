@@ -9,7 +9,7 @@ from unpaired.errors import InputError
 from unpaired.registry import solvers
 from unpaired.solvers.frank_wolfe import annealed_sinkhorn, frank_wolfe
 from unpaired.solvers.kernelized_sorting import kernelized_sorting, procrustes_hungarian
-from unpaired.solvers.quadratic import alignment, plan_of
+from unpaired.solvers.quadratic import alignment, partner_matrix
 
 ONE_TO_ONE = sorted(set(solvers) - {"semi-relaxed"})
 UKTA = ["annealed-sinkhorn", "frank-wolfe", "kernelized-sorting"]
@@ -46,7 +46,7 @@ def test_best_of_random_starts_reaches_the_brute_force_optimum_or_nearly(name, n
     optimum = best_by_brute_force(gram_x, gram_y)
     reached = []
     for _ in range(12 if name == "annealed-sinkhorn" else 300):  # the former are slow and steady
-        start = 0.5 / n + 0.5 * plan_of(rng.permutation(n), n)
+        start = 0.5 / n + 0.5 * partner_matrix(rng.permutation(n), n)
         partner = solvers[name](gram_x, gram_y, start).partner
         assert sorted(partner.tolist()) == list(range(n))
         reached.append(alignment(gram_x, gram_y, partner))
@@ -63,7 +63,7 @@ def test_a_good_start_is_refined_to_the_truth(name, seed):
     gram_x, gram_y, truth = isometric(30, rng, gram=kernel)
     blurred = truth.copy()
     blurred[:6] = rng.permutation(truth[:6])
-    solution = solvers[name](gram_x, gram_y, 0.7 * plan_of(blurred, 30) + 0.3 / 30)
+    solution = solvers[name](gram_x, gram_y, 0.7 * partner_matrix(blurred, 30) + 0.3 / 30)
     assert (solution.partner == truth).mean() >= 0.9
 
 
@@ -82,7 +82,7 @@ def test_known_pairs_are_kept_even_when_wrong(name, seed):
 def test_each_step_raises_the_objective(name, seed):
     rng = np.random.default_rng(seed)
     gram_x, gram_y = (centred_gram(rng.standard_normal((25, 4))) for _ in "xy")
-    solution = solvers[name](gram_x, gram_y, plan_of(rng.permutation(25), 25))
+    solution = solvers[name](gram_x, gram_y, partner_matrix(rng.permutation(25), 25))
     assert (np.diff(solution.trace) >= -1e-9 * np.abs(solution.trace[:-1])).all()
     assert solution.converged
 
@@ -100,7 +100,7 @@ def test_unequal_sizes_leave_the_surplus_out(name, n_x, n_y, seed):
 def test_solvers_agree_on_an_easy_case(seed):
     rng = np.random.default_rng(seed)
     gram_x, gram_y, truth = isometric(20, rng)
-    start = 0.8 * plan_of(truth, 20) + 0.2 / 20
+    start = 0.8 * partner_matrix(truth, 20) + 0.2 / 20
     for solve in (frank_wolfe, kernelized_sorting, annealed_sinkhorn, procrustes_hungarian):
         np.testing.assert_array_equal(solve(gram_x, gram_y, start).partner, truth)
 

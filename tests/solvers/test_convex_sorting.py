@@ -12,7 +12,7 @@ from unpaired.solvers.convex_sorting import (
     mismatch_gradient,
     penalised_convex_sorting,
 )
-from unpaired.solvers.quadratic import alignment, plan_of
+from unpaired.solvers.quadratic import alignment, partner_matrix
 
 
 def centred_gram(rows):
@@ -31,7 +31,7 @@ def test_the_convex_objective_is_the_same_problem_on_permutations(seed):
     constant = (gram_x**2).sum() + (gram_y**2).sum()
     for p in permutations(range(5)):
         expected = constant - 2.0 * alignment(gram_x, gram_y, np.array(p))
-        assert mismatch(gram_x, gram_y, plan_of(np.array(p), 5)) == pytest.approx(expected)
+        assert mismatch(gram_x, gram_y, partner_matrix(np.array(p), 5)) == pytest.approx(expected)
 
 
 def test_the_relaxed_problem_is_convex_and_its_gradient_right(seed):
@@ -52,7 +52,9 @@ def test_convex_sorting_ends_in_one_optimum_from_every_start(seed):
     rng = np.random.default_rng(seed)
     gram_x, gram_y = (gaussian_gram(rng.standard_normal((7, 3))) for _ in "xy")
     ends = [
-        convex_sorting(gram_x, gram_y, plan_of(rng.permutation(7), 7), max_iter=3000, tol=1e-3)
+        convex_sorting(
+            gram_x, gram_y, partner_matrix(rng.permutation(7), 7), max_iter=3000, tol=1e-3
+        )
         for _ in range(3)
     ]
     values = [mismatch(gram_x, gram_y, end.plan) for end in ends]
@@ -60,7 +62,9 @@ def test_convex_sorting_ends_in_one_optimum_from_every_start(seed):
     for end in ends:
         np.testing.assert_allclose(end.plan.sum(0), 1.0)
         np.testing.assert_allclose(end.plan.sum(1), 1.0)
-    bound = min(mismatch(gram_x, gram_y, plan_of(np.array(p), 7)) for p in permutations(range(7)))
+    bound = min(
+        mismatch(gram_x, gram_y, partner_matrix(np.array(p), 7)) for p in permutations(range(7))
+    )
     assert min(values) <= bound + 1e-9
 
 

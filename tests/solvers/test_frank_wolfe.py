@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from unpaired.solvers.frank_wolfe import semi_relaxed
-from unpaired.solvers.quadratic import alignment, plan_of
+from unpaired.solvers.quadratic import alignment, partner_matrix
 
 
 def centred_gram(rows):
@@ -21,7 +21,7 @@ def test_semi_relaxed_reaches_the_brute_force_optimum(seed):
     optimum = max((gram_x * gram_y[np.ix_(p, p)]).sum() for p in product(range(3), repeat=6))
     reached = []
     for _ in range(300):
-        start = 0.5 / 3 + 0.5 * plan_of(rng.integers(3, size=6), 3)
+        start = 0.5 / 3 + 0.5 * partner_matrix(rng.integers(3, size=6), 3)
         solution = semi_relaxed(gram_x, gram_y, start, np.array([]).reshape(0, 2))
         assert (solution.partner >= 0).all()
         reached.append(alignment(gram_x, gram_y, solution.partner))

@@ -5,7 +5,7 @@ import pytest
 
 from unpaired.errors import InputError
 from unpaired.solvers.lsom import lsom, penalised_lsom, ratio_of_plan, smi_gradient
-from unpaired.solvers.quadratic import plan_of
+from unpaired.solvers.quadratic import partner_matrix
 
 
 def gaussian_gram(rows):
@@ -25,7 +25,7 @@ def test_lsom_raises_smi_and_its_gradient_is_right(seed):
     gram_x, gram_y, truth = isometric(15, rng, gram=gaussian_gram)
     blurred = truth.copy()
     blurred[:4] = np.roll(truth[:4], 1)
-    solution = lsom(gram_x, gram_y, plan_of(blurred, 15))
+    solution = lsom(gram_x, gram_y, partner_matrix(blurred, 15))
     assert len(solution.trace) > 1
     assert (np.diff(solution.trace) > 0).all()
     plan = rng.random((15, 15)) / 15

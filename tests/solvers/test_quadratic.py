@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 
 from unpaired.errors import InputError
-from unpaired.solvers.quadratic import alignment, check_gram, fix_known, plan_of, uniform_plan
+from unpaired.solvers.quadratic import (
+    alignment,
+    check_gram,
+    fix_known,
+    partner_matrix,
+    uniform_plan,
+)
 
 
 def centred_gram(rows):
@@ -23,7 +29,7 @@ def test_alignment_is_the_trace_with_the_plan_written_out(seed):
     rng = np.random.default_rng(seed)
     gram_x, gram_y, _ = isometric(5, rng)
     partner = np.array([2, -1, 0, 4, 3])
-    plan = plan_of(partner, 5)
+    plan = partner_matrix(partner, 5)
     assert alignment(gram_x, gram_y, partner) == pytest.approx(
         np.trace(gram_x @ plan @ gram_y @ plan.T)
     )
@@ -45,7 +51,7 @@ def test_wrong_gram_matrices_are_named(gram, message):
 
 def test_plans_of_partners_of_nothing_and_with_known_pairs():
     partner = np.array([1, -1, 0])
-    assert plan_of(partner, 2).tolist() == [[0, 1], [0, 0], [1, 0]]
+    assert partner_matrix(partner, 2).tolist() == [[0, 1], [0, 0], [1, 0]]
     plan = uniform_plan(3, 4)
     assert (plan == 0.25).all()
     fixed = uniform_plan(3, 4, np.array([[0, 2]]))

@@ -16,7 +16,7 @@ SETTINGS = [
     {"metric": "euclidean", "whitening": 0.25},
     {"values": "standard", "keep": 0.9},
     {"bandwidth": 0.5, "n_landmarks": 40},
-    {"bandwidth": 1.0, "ridge": 5.0, "metric": "euclidean"},
+    {"bandwidth": 1.0, "metric": "euclidean"},
 ]
 by_setting = pytest.mark.parametrize("setting", SETTINGS, ids=lambda s: " ".join(s) or "plain")
 
@@ -62,12 +62,6 @@ def test_whitening_divides_axes_by_a_power_of_their_variance(rows, power):
     expected = plain.variances ** (1.0 - 2.0 * power)
     torch.testing.assert_close(white.variances, expected / expected.sum())
     torch.testing.assert_close((white(rows) ** 2).mean(0), white.variances)
-
-
-def test_a_ridge_flattens_variances_above_it(rows):
-    plain, damped = fit(rows), fit(rows, ridge=2.0)
-    expected = plain.variances / (plain.variances + 2.0 * plain.variances.mean())
-    torch.testing.assert_close(damped.variances, expected / expected.sum())
 
 
 def test_only_coordinates_that_hold_the_share_are_kept(rows):

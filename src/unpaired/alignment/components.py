@@ -16,7 +16,7 @@ from scipy.optimize import linear_sum_assignment
 
 from unpaired.math.neighbours import Float32
 from unpaired.solvers.frank_wolfe import ascend
-from unpaired.solvers.quadratic import alignment, plan_of
+from unpaired.solvers.quadratic import alignment, partner_matrix
 from unpaired.types import FloatArray, IntArray
 
 
@@ -104,7 +104,7 @@ def pair_components(gram_x: FloatArray, gram_y: FloatArray, rng: np.random.Gener
     r_x, r_y = len(gram_x), len(gram_y)
 
     def vertex(gradient: FloatArray) -> FloatArray:
-        return plan_of(_assigned(gradient), r_y)
+        return partner_matrix(_assigned(gradient), r_y)
 
     found: list[tuple[float, IntArray]] = []
     for number in range(COMPONENTS.n_pairings):

@@ -64,7 +64,7 @@ class Critic(Protocol):
 
 
 @dataclass(frozen=True)
-class Trust:
+class PeakWeight:
     """How much a row's soft pairs count against a known pair, by the peak of its plan."""
 
     soft_weight: float = 0.4
@@ -84,7 +84,7 @@ class CanonicalCritic:
 
     views: Sequence[View]
     pairs: Pairs
-    trust: Trust | None = None
+    trust: PeakWeight | None = None
     """None counts all rows alike, which is what rows without any known pair do."""
     width: int = 600
     """Directions kept."""

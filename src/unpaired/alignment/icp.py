@@ -95,7 +95,7 @@ def refine_rotation(
     last: Index | None = None
     reached = 0.0
     for _ in range(n_rounds):
-        near, contrast = nearest(pairing, source @ rotation)
+        near, contrast = nearest_rows(pairing, source @ rotation)
         reached = pairing.mean(contrast, query, near)
         if last is not None and (near == last).mean() > SETTLED:
             break
@@ -111,7 +111,7 @@ def rotation_map(rotation: Float, contrast: float) -> ScoreMap:
     return ScoreMap(rotation.astype(np.float32), zero, contrast)
 
 
-def fit_map(pairing: Pairing, rotation: Float, query: Index, *, min_gain: float) -> ScoreMap:
+def fit_score_map(pairing: Pairing, rotation: Float, query: Index, *, min_gain: float) -> ScoreMap:
     """The map with the best contrast on held-out rows: the rotation, or a linear one.
 
     Each later one is fitted to the matches of the best so far and kept only if held-out contrast
@@ -120,7 +120,7 @@ def fit_map(pairing: Pairing, rotation: Float, query: Index, *, min_gain: float)
     fit, held = query[: len(query) // 2], query[len(query) // 2 :]
 
     def held_out(candidate: ScoreMap) -> float:
-        near, contrast = nearest(pairing, candidate(pairing.x[held]))
+        near, contrast = nearest_rows(pairing, candidate(pairing.x[held]))
         return pairing.mean(contrast, held, near)
 
     best = rotation_map(rotation, 0.0)
@@ -128,7 +128,7 @@ def fit_map(pairing: Pairing, rotation: Float, query: Index, *, min_gain: float)
     source = torch.from_numpy(pairing.x[fit]).double()
     for ridge in RIDGES:
         for _ in range(3):
-            near, contrast = nearest(pairing, best(pairing.x[fit]))
+            near, contrast = nearest_rows(pairing, best(pairing.x[fit]))
             target = torch.from_numpy(pairing.y[near]).double()
             weight = pairing.weigh(np.square(contrast + 1e-3), fit, near)
             slope, level = ridge_map(
@@ -142,7 +142,7 @@ def fit_map(pairing: Pairing, rotation: Float, query: Index, *, min_gain: float)
     return best
 
 
-def nearest(pairing: Pairing, moved: Float32 | Float) -> tuple[Index, Float]:
+def nearest_rows(pairing: Pairing, moved: Float32 | Float) -> tuple[Index, Float]:
     """The nearest row of y for each moved row, and its contrast to the runner-up.
 
     Of several rows that share a nearest row only the closest keeps its contrast, the others get 0:

@@ -167,7 +167,7 @@ def refine(
     wide = directions(x, y, REFINEMENT.read_rank, rng)
     view, sides, cross = beginning(wide, pairs, placed)
     rotation = search(sides, first_starts(sides, cross, rng), rng)
-    surprise, accepted = judge(replace(sides, known=None), rotation, rng)
+    surprise, accepted = compare_with_flips(replace(sides, known=None), rotation, rng)
     if not accepted:
         return Refined(view, rotation_parts(rotation, view.x), 0.0, surprise, accepted)
     rotation = search(sides, starts_near(rotation, rng), rng)  # right in part leads further
@@ -265,7 +265,9 @@ def mix(rotations: list[Float32], rng: np.random.Generator) -> Float32:
     return change_signs(mixed, REFINEMENT.later_signs, rng)
 
 
-def judge(sides: Sides, rotation: Float32, rng: np.random.Generator) -> tuple[float, bool]:
+def compare_with_flips(
+    sides: Sides, rotation: Float32, rng: np.random.Generator
+) -> tuple[float, bool]:
     """How much closer the rotation is than runs from random signs end, and whether it is accepted.
 
     In standard deviations of the latter; a run from the rotation is compared with them. Those that

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from unpaired._log import track
-from unpaired.alignment.icp import Pairing, ScoreMap, fit_map, refine_rotation
+from unpaired.alignment.icp import Pairing, ScoreMap, fit_score_map, refine_rotation
 from unpaired.alignment.starts import rotation_starts
 from unpaired.math.neighbours import Index
 from unpaired.problem.problem import Problem
@@ -68,7 +68,7 @@ class Registration:
                 pairing, rotation, reached = own, refined, contrast
             if contrast > CLEAR:
                 break
-        found = fit_map(pairing, rotation, query, min_gain=0.01)
+        found = fit_score_map(pairing, rotation, query, min_gain=0.01)
         return replace(self, pairing=pairing, found=found).solution()
 
 
@@ -85,13 +85,11 @@ def register(problem: Problem, rng: np.random.Generator) -> Registration:
     starts = rotation_starts(problem, rng)
     for name, pairing, guess in track(starts, "Looking for evident partners"):
         rotation, contrast = refine_rotation(pairing, guess, few)
-        if contrast <= CLEAR and null is None:
-            null = _null_contrast(pairing, few, rng)
-        clear = contrast > CLEAR or null is None
-        rows, gain = (few, 0.01) if clear else (few, 0.002)
-        if null is not None and not clear and contrast > PROMISING * null:
-            rows = many
-        fitted = fit_map(pairing, rotation, rows, min_gain=gain)
+        rows, gain = few, 0.01
+        if contrast <= CLEAR:
+            null = _null_contrast(pairing, few, rng) if null is None else null
+            rows, gain = many if contrast > PROMISING * null else few, 0.002
+        fitted = fit_score_map(pairing, rotation, rows, min_gain=gain)
         if best is None or fitted.contrast > best[1].contrast:
             best = (pairing, fitted)
         stands_out = _stands_out(fitted.contrast, null, list(tried.values()))
@@ -114,4 +112,4 @@ def _null_contrast(pairing: Pairing, query: Index, rng: np.random.Generator) -> 
     size = pairing.x.shape[1]
     rotation = np.linalg.qr(rng.normal(size=(size, size)))[0]
     rotation, contrast = refine_rotation(pairing, rotation, query)
-    return max(contrast, fit_map(pairing, rotation, query, min_gain=0.002).contrast)
+    return max(contrast, fit_score_map(pairing, rotation, query, min_gain=0.002).contrast)

@@ -29,7 +29,7 @@ from unpaired.alignment.answers import (
     pairs_alone,
     weights_by,
 )
-from unpaired.alignment.critics import CanonicalCritic, Step, Trust
+from unpaired.alignment.critics import CanonicalCritic, PeakWeight, Step
 from unpaired.alignment.finalists import SearchConfig, compare_starts
 from unpaired.alignment.profiles import (
     Profiles,
@@ -221,7 +221,7 @@ class _Search:
             parts, dependence = critic(None, Step(1.0, GROWTH.ridge))
             return critic, parts, [{"dependence": dependence}]
         if len(pairs.known) >= GROWTH.least and self.start is None:
-            critic = CanonicalCritic(self.clues.views, pairs, Trust())
+            critic = CanonicalCritic(self.clues.views, pairs, PeakWeight())
             rounds = _grow(critic, self.clues, temperatures)
             last = rounds[-1].step
         elif len(pairs.known) or self.start is not None:

@@ -11,7 +11,7 @@ from unpaired.plans.assignment import assign
 from unpaired.problem.problem import Problem
 from unpaired.solvers.frank_wolfe import frank_wolfe
 from unpaired.solvers.kernelized_sorting import principal_start
-from unpaired.solvers.quadratic import alignment, plan_of, uniform_plan
+from unpaired.solvers.quadratic import alignment, partner_matrix, uniform_plan
 from unpaired.solvers.signatures import signature_scores
 from unpaired.spaces.solution import Evidence, Solution
 from unpaired.spaces.space import Part, Space
@@ -68,12 +68,12 @@ def best_matching(
     n_x, n_y = len(gram_x), len(gram_y)
     every = np.arange(n_x), np.arange(n_y)
     plans: dict[str, FloatArray] = {
-        "signatures": plan_of(assign(-signature_scores(gram_x, gram_y)), n_y),
+        "signatures": partner_matrix(assign(-signature_scores(gram_x, gram_y)), n_y),
         "uniform": uniform_plan(n_x, n_y),
         **{f"principal {i}": p for i, p in enumerate(principal_start(gram_x, gram_y))},
     }
     if problem.side is not None:
-        plans["side information"] = plan_of(assign(-problem.side.block(*every)), n_y)
+        plans["side information"] = partner_matrix(assign(-problem.side.block(*every)), n_y)
     if problem.start is not None:
         plan = problem.start.block(*every)
         plans[problem.start.name] = plan / max(plan.sum(axis=1).max(), plan.sum(axis=0).max())

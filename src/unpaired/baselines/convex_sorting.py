@@ -8,7 +8,7 @@ from typing import ClassVar
 from unpaired._checks import check_number
 from unpaired.baselines.sorting import SortingMethod
 from unpaired.solvers.convex_sorting import convex_sorting
-from unpaired.solvers.quadratic import Solution, alignment
+from unpaired.solvers.quadratic import Optimum, alignment
 from unpaired.types import FloatArray, IntArray
 
 
@@ -38,10 +38,10 @@ class ConvexKernelizedSorting(SortingMethod):
     def _starts(self, gram_x: FloatArray, gram_y: FloatArray) -> list[FloatArray | None]:
         return [None]
 
-    def _value(self, gram_x: FloatArray, gram_y: FloatArray, run: Solution) -> float:
+    def _value(self, gram_x: FloatArray, gram_y: FloatArray, run: Optimum) -> float:
         return alignment(gram_x, gram_y, run.partner)
 
     def _solve(
         self, gram_x: FloatArray, gram_y: FloatArray, start: FloatArray | None, known: IntArray
-    ) -> Solution:
+    ) -> Optimum:
         return convex_sorting(gram_x, gram_y, start, known, max_iter=self.max_iter)

@@ -12,7 +12,7 @@ from unpaired._checks import check_number
 from unpaired.baselines.sorting import SortingMethod
 from unpaired.errors import DataError
 from unpaired.plans.assignment import assign
-from unpaired.solvers.quadratic import Solution, fix_known, plan_of, uniform_plan
+from unpaired.solvers.quadratic import Optimum, fix_known, partner_matrix, uniform_plan
 from unpaired.solvers.signatures import signature_scores
 from unpaired.types import FloatArray, IntArray
 
@@ -65,11 +65,11 @@ class GromovWasserstein(SortingMethod):
 
     def _starts(self, gram_x: FloatArray, gram_y: FloatArray) -> list[FloatArray | None]:
         likeness = signature_scores(-gram_x, -gram_y)
-        return [None, plan_of(assign(-likeness), len(gram_y))]
+        return [None, partner_matrix(assign(-likeness), len(gram_y))]
 
     def _solve(
         self, gram_x: FloatArray, gram_y: FloatArray, start: FloatArray | None, known: IntArray
-    ) -> Solution:
+    ) -> Optimum:
         gromov = load_pot()
         n_x, n_y = gram_x.shape[0], gram_y.shape[0]
         masses = np.full(n_x, 1.0 / n_x), np.full(n_y, 1.0 / n_y)
@@ -86,7 +86,7 @@ class GromovWasserstein(SortingMethod):
         else:
             plan, log = gromov.gromov_wasserstein(gram_x, gram_y, *masses, **options)
             loss = float(log["gw_dist"])
-        return Solution(assign(-plan, known=known), plan, True, [-loss])
+        return Optimum(assign(-plan, known=known), plan, True, [-loss])
 
 
 def _with_masses(plan: FloatArray, mass_x: FloatArray, mass_y: FloatArray) -> FloatArray:

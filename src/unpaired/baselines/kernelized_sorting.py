@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from unpaired.baselines.sorting import SortingMethod
 from unpaired.solvers.kernelized_sorting import kernelized_sorting
-from unpaired.solvers.quadratic import Solution
+from unpaired.solvers.quadratic import Optimum
 from unpaired.types import FloatArray, IntArray
 
 
@@ -28,5 +28,5 @@ class KernelizedSorting(SortingMethod):
 
     def _solve(
         self, gram_x: FloatArray, gram_y: FloatArray, start: FloatArray | None, known: IntArray
-    ) -> Solution:
+    ) -> Optimum:
         return kernelized_sorting(gram_x, gram_y, start, known)

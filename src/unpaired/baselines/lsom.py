@@ -8,7 +8,7 @@ from typing import ClassVar
 from unpaired._checks import check_number
 from unpaired.baselines.sorting import SortingMethod
 from unpaired.solvers.lsom import lsom
-from unpaired.solvers.quadratic import Solution
+from unpaired.solvers.quadratic import Optimum
 from unpaired.types import FloatArray, IntArray
 
 
@@ -36,5 +36,5 @@ class LSOM(SortingMethod):
 
     def _solve(
         self, gram_x: FloatArray, gram_y: FloatArray, start: FloatArray | None, known: IntArray
-    ) -> Solution:
+    ) -> Optimum:
         return lsom(gram_x, gram_y, start, known, ratio_ridge=self.ratio_ridge)

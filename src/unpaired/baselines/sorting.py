@@ -17,7 +17,7 @@ from unpaired.baselines.rematch import one_to_one, partner_of
 from unpaired.math.kernels import center_gram, gaussian_gram, median_bandwidth
 from unpaired.plans.assignment import assign
 from unpaired.solvers.kernelized_sorting import principal_start
-from unpaired.solvers.quadratic import Solution
+from unpaired.solvers.quadratic import Optimum
 from unpaired.solvers.signatures import signature_scores
 from unpaired.types import FloatArray, IntArray
 
@@ -57,10 +57,10 @@ class SortingMethod(LinearMethod):
     @abstractmethod
     def _solve(
         self, gram_x: FloatArray, gram_y: FloatArray, start: FloatArray | None, known: IntArray
-    ) -> Solution:
+    ) -> Optimum:
         """One run of the solver."""
 
-    def _value(self, gram_x: FloatArray, gram_y: FloatArray, run: Solution) -> float:
+    def _value(self, gram_x: FloatArray, gram_y: FloatArray, run: Optimum) -> float:
         """What the runs from several starts are compared by; larger is better."""
         return run.trace[-1]
 

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from unpaired._log import track
 from unpaired.alignment.alternation import alternate
-from unpaired.alignment.critics import CanonicalCritic, Step, Trust, moments_of
+from unpaired.alignment.critics import CanonicalCritic, PeakWeight, Step, moments_of
 from unpaired.learning.cross_validation import (
     Solve,
     choose_ridge,
@@ -67,7 +67,7 @@ class LearnerConfig:
     """Of the first and the last step, in standard deviations of the scores; geometric between."""
     warm_rounds: int = 3
     """Steps that a start stands for."""
-    trust: Trust = Trust()
+    trust: PeakWeight = PeakWeight()
     towers: TowerConfig = TowerConfig()
     n_towers: int = 2
     """Pairs of networks; their scores are averaged with those of the closed forms."""

@@ -13,7 +13,7 @@ from torch import Tensor
 from unpaired._checks import check_choice, check_number, check_pairs, check_sizes
 from unpaired._random import RandomState, derive_rng, derive_seed, resolve_seed
 from unpaired._threads import few_threads
-from unpaired.alignment.critics import Trust
+from unpaired.alignment.critics import PeakWeight
 from unpaired.errors import InputError
 from unpaired.evaluation.retrieval import foscttm
 from unpaired.learning.learner import LearnerConfig, learn
@@ -195,7 +195,7 @@ class DMAE(TranslatingEstimator):
         own = {field: given[name] for name, field in names.items() if name in given}
         return LearnerConfig(
             towers=TowerConfig(**towers),
-            trust=Trust(given["soft_weight"]) if "soft_weight" in given else Trust(),
+            trust=PeakWeight(given["soft_weight"]) if "soft_weight" in given else PeakWeight(),
             keeps_ridge="ridge" in given,
             **own,
         )

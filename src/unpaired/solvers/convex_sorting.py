@@ -11,7 +11,7 @@ import numpy as np
 
 from unpaired.errors import InputError
 from unpaired.plans.assignment import assign
-from unpaired.solvers.quadratic import Solution, check_grams, fix_known, plan_of, uniform_plan
+from unpaired.solvers.quadratic import Optimum, check_grams, fix_known, partner_matrix, uniform_plan
 from unpaired.types import FloatArray, IntArray
 
 
@@ -47,7 +47,7 @@ def convex_sorting(
     *,
     max_iter: int = 300,
     tol: float = 1e-4,
-) -> Solution:
+) -> Optimum:
     """One-to-one matching from the convex relaxation, kept doubly stochastic at every step.
 
     Frank-Wolfe with exact line search on the doubly stochastic matrices; stops when the duality
@@ -61,7 +61,7 @@ def convex_sorting(
     scale = max(trace[0], 1e-300)
     for _ in range(max_iter):
         gradient = mismatch_gradient(gram_x, gram_y, plan)
-        step = plan_of(assign(gradient, known=known), n_rows) - plan
+        step = partner_matrix(assign(gradient, known=known), n_rows) - plan
         gap = -float((gradient * step).sum())
         if gap <= tol * scale:
             converged = True
@@ -70,7 +70,7 @@ def convex_sorting(
         length = 1.0 if curvature <= 0 else min(1.0, gap / (2.0 * curvature))
         plan = plan + length * step
         trace.append(mismatch(gram_x, gram_y, plan))
-    return Solution(assign(-plan, known=known), plan, converged, trace)
+    return Optimum(assign(-plan, known=known), plan, converged, trace)
 
 
 def penalised_convex_sorting(
@@ -82,7 +82,7 @@ def penalised_convex_sorting(
     sum_penalty: float = 1.0,
     max_iter: int = 500,
     tol: float = 1e-7,
-) -> Solution:
+) -> Optimum:
     """One-to-one matching from the paper's practical form: P >= 0 and a penalty on its sums.
 
     Minimises |K P - P L|^2 / s + sum_penalty * (squared errors of row and column sums), where
@@ -116,4 +116,4 @@ def penalised_convex_sorting(
         if change <= tol * np.sqrt(n_rows):
             converged = True
             break
-    return Solution(assign(-plan, known=known), plan, converged, trace)
+    return Optimum(assign(-plan, known=known), plan, converged, trace)

@@ -15,7 +15,7 @@ import torch
 from unpaired._checks import check_one_class, check_pairs
 from unpaired.math.sinkhorn import sinkhorn
 from unpaired.plans.assignment import assign, assign_many
-from unpaired.solvers.quadratic import Solution, check_grams, fix_known, plan_of, uniform_plan
+from unpaired.solvers.quadratic import Optimum, check_grams, fix_known, partner_matrix, uniform_plan
 from unpaired.types import FloatArray, IntArray
 
 Vertex = Callable[[FloatArray], FloatArray]
@@ -29,7 +29,7 @@ def frank_wolfe(
     *,
     max_iter: int = 100,
     tol: float = 1e-6,
-) -> Solution:
+) -> Optimum:
     """One-to-one matching by FAQ (Vogelstein et al. 2015) with exact line search.
 
     ``start`` is a plan, uniform by default; ``known`` pairs are kept.
@@ -38,11 +38,11 @@ def frank_wolfe(
     n_x, n_y = len(gram_x), len(gram_y)
 
     def vertex(gradient: FloatArray) -> FloatArray:
-        return plan_of(assign(-gradient, known=known), n_y)
+        return partner_matrix(assign(-gradient, known=known), n_y)
 
     begin = uniform_plan(n_x, n_y) if start is None else start
     plan, trace, converged = ascend(gram_x, gram_y, fix_known(begin, known), vertex, max_iter, tol)
-    return Solution(assign(-plan, known=known), plan, converged, trace)
+    return Optimum(assign(-plan, known=known), plan, converged, trace)
 
 
 def semi_relaxed(
@@ -53,7 +53,7 @@ def semi_relaxed(
     *,
     max_iter: int = 100,
     tol: float = 1e-6,
-) -> Solution:
+) -> Optimum:
     """Many-to-one matching: every row of x takes one row of y, rows of y take any number."""
     gram_x, gram_y, start = check_grams(gram_x, gram_y, start)
     n_x, n_y = len(gram_x), len(gram_y)
@@ -63,13 +63,13 @@ def semi_relaxed(
         return assign_many(-scores, known=known)
 
     def vertex(gradient: FloatArray) -> FloatArray:
-        return plan_of(choose(gradient), n_y)
+        return partner_matrix(choose(gradient), n_y)
 
     begin = np.full((n_x, n_y), 1.0 / n_y) if start is None else start.copy()
     if known is not None and len(known):
-        begin[known[:, 0]] = plan_of(known[:, 1], n_y)
+        begin[known[:, 0]] = partner_matrix(known[:, 1], n_y)
     plan, trace, converged = ascend(gram_x, gram_y, begin, vertex, max_iter, tol)
-    return Solution(choose(plan), plan, converged, trace)
+    return Optimum(choose(plan), plan, converged, trace)
 
 
 def ascend(
@@ -107,7 +107,7 @@ def annealed_sinkhorn(
     temperatures: tuple[float, ...] = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02),
     max_iter: int = 10,
     tol: float = 1e-6,
-) -> Solution:
+) -> Optimum:
     """One-to-one matching by softassign: P <- Sinkhorn(gradient / temperature), cooling down.
 
     Temperatures count in standard deviations of the gradient. Also known as entropic
@@ -130,4 +130,4 @@ def annealed_sinkhorn(
             plan = new
             if converged:
                 break
-    return Solution(assign(-plan, known=known), plan, converged, trace)
+    return Optimum(assign(-plan, known=known), plan, converged, trace)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from unpaired.plans.assignment import assign
-from unpaired.solvers.quadratic import Solution, check_grams, plan_of
+from unpaired.solvers.quadratic import Optimum, check_grams, partner_matrix
 from unpaired.types import FloatArray, IntArray
 
 
@@ -16,7 +16,7 @@ def principal_start(gram_x: FloatArray, gram_y: FloatArray) -> list[FloatArray]:
     """
     first = [np.linalg.eigh(gram)[1][:, -1] * np.sqrt(len(gram)) for gram in (gram_x, gram_y)]
     return [
-        plan_of(assign(-sign * first[0][:, None] * first[1][None, :]), len(gram_y))
+        partner_matrix(assign(-sign * first[0][:, None] * first[1][None, :]), len(gram_y))
         for sign in (1.0, -1.0)
     ]
 
@@ -29,7 +29,7 @@ def kernelized_sorting(
     *,
     max_iter: int = 100,
     tol: float = 1e-9,
-) -> Solution:
+) -> Optimum:
     """One-to-one matching by repeated linear assignment on the gradient of tr(K P L P').
 
     Without a ``start`` both principal-component sortings are tried and the better one is kept.
@@ -44,11 +44,11 @@ def kernelized_sorting(
         ]
         return max(runs, key=lambda run: run.trace[-1])
     n_y = len(gram_y)
-    plan = plan_of(assign(-start, known=known), n_y)
+    plan = partner_matrix(assign(-start, known=known), n_y)
     product = gram_x @ plan @ gram_y
     trace, converged = [float((product * plan).sum())], False
     for _ in range(max_iter):
-        new = plan_of(assign(-product, known=known), n_y)
+        new = partner_matrix(assign(-product, known=known), n_y)
         new_product = gram_x @ new @ gram_y
         value = float((new_product * new).sum())
         if value <= trace[-1] + tol * abs(trace[-1]):
@@ -56,7 +56,7 @@ def kernelized_sorting(
             break
         plan, product = new, new_product
         trace.append(value)
-    return Solution(assign(-plan, known=known), plan, converged, trace)
+    return Optimum(assign(-plan, known=known), plan, converged, trace)
 
 
 def gram_factors(gram: FloatArray, n_components: int) -> FloatArray:
@@ -75,7 +75,7 @@ def procrustes_hungarian(
     n_components: int = 32,
     max_iter: int = 100,
     tol: float = 1e-9,
-) -> Solution:
+) -> Optimum:
     """One-to-one matching by turns: the best rotation for a matching, the best matching for it.
 
     Works on factors of the Gram matrices, K = X X' and L = Y Y' (an indefinite part is dropped).
@@ -100,5 +100,5 @@ def procrustes_hungarian(
             converged = True
             break
         scores = factors_x @ (left @ right) @ factors_y.T
-        plan = plan_of(assign(-scores, known=known), len(gram_y))
-    return Solution(assign(-plan, known=known), plan, converged, trace[1:])
+        plan = partner_matrix(assign(-scores, known=known), len(gram_y))
+    return Optimum(assign(-plan, known=known), plan, converged, trace[1:])

@@ -16,7 +16,7 @@ from unpaired.math.density_ratio import fit_ratio
 from unpaired.plans.assignment import assign
 from unpaired.solvers.convex_sorting import sum_penalty_gradient
 from unpaired.solvers.frank_wolfe import frank_wolfe
-from unpaired.solvers.quadratic import Solution, check_grams, fix_known, plan_of, uniform_plan
+from unpaired.solvers.quadratic import Optimum, check_grams, fix_known, partner_matrix, uniform_plan
 from unpaired.types import FloatArray, IntArray
 
 
@@ -54,7 +54,7 @@ def lsom(
     ratio_ridge: float = 1.0,
     max_iter: int = 50,
     tol: float = 1e-9,
-) -> Solution:
+) -> Optimum:
     """One-to-one matching by alternating alpha and a matching that is better under it.
 
     With alpha held fixed the problem is quadratic assignment with K weighted by alpha; Frank-Wolfe
@@ -65,20 +65,20 @@ def lsom(
     _equal_sizes(gram_x, gram_y)
     n_x, n_y = len(gram_x), len(gram_y)
     begin = uniform_plan(n_x, n_y) if start is None else start
-    plan = plan_of(assign(-fix_known(begin, known), known=known), n_y)
+    plan = partner_matrix(assign(-fix_known(begin, known), known=known), n_y)
     coef, value = ratio_of_plan(gram_x, gram_y, plan, ratio_ridge)
     trace, converged = [value], False
     for _ in range(max_iter):
         weighted = coef[:, None] * gram_x
         better = frank_wolfe((weighted + weighted.T) / 2.0, gram_y, plan, known, max_iter=20)
-        new = plan_of(better.partner, n_y)
+        new = partner_matrix(better.partner, n_y)
         coef, new_value = ratio_of_plan(gram_x, gram_y, new, ratio_ridge)
         if new_value <= value + tol * max(1.0, abs(value)):
             converged = True
             break
         plan, value = new, new_value
         trace.append(value)
-    return Solution(assign(-plan, known=known), plan, converged, trace)
+    return Optimum(assign(-plan, known=known), plan, converged, trace)
 
 
 def penalised_lsom(
@@ -92,7 +92,7 @@ def penalised_lsom(
     n_rounds: int = 10,
     max_iter: int = 50,
     tol: float = 1e-7,
-) -> Solution:
+) -> Optimum:
     """One-to-one matching by gradient ascent on SMI minus a penalty on the sums of P >= 0.
 
     The published form adds the penalty; it must be subtracted. alpha is fitted at the beginning of
@@ -119,4 +119,4 @@ def penalised_lsom(
         if float(np.abs(plan - before).max()) <= tol:
             converged = True
             break
-    return Solution(assign(-plan, known=known), plan, converged, trace)
+    return Optimum(assign(-plan, known=known), plan, converged, trace)

@@ -12,7 +12,7 @@ from unpaired.types import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
-class Solution:
+class Optimum:
     """A matching as a solver leaves it."""
 
     partner: IntArray
@@ -24,10 +24,10 @@ class Solution:
     """The solver's own objective, step by step."""
 
 
-def plan_of(partner: IntArray, n_y: int) -> FloatArray:
+def partner_matrix(partner: IntArray, n_y: int) -> FloatArray:
     """The matching as a (n_x, n_y) matrix of zeros and ones; a row left out is all zero.
 
-    >>> plan_of(np.array([1, -1]), 2).tolist()
+    >>> partner_matrix(np.array([1, -1]), 2).tolist()
     [[0.0, 1.0], [0.0, 0.0]]
     """
     plan = np.zeros((len(partner), n_y))
@@ -111,6 +111,6 @@ def check_grams(
     if plan.shape != (len(checked_x), len(checked_y)) or not np.isfinite(plan).all():
         raise InputError(
             f"start must be a finite plan of shape ({len(checked_x)}, {len(checked_y)}): it has "
-            f"shape {plan.shape}. Make one from partners with plan_of."
+            f"shape {plan.shape}. Make one from partners with partner_matrix."
         )
     return checked_x, checked_y, plan

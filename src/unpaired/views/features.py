@@ -138,7 +138,6 @@ def fit_features(
     bandwidth: float | None = None,
     n_landmarks: int = 1000,
     whitening: float = 0.0,
-    ridge: float | None = None,
     weights: Tensor | None = None,
     keep: float = 1.0,
 ) -> Features:
@@ -155,7 +154,6 @@ def fit_features(
         n_landmarks: Rows at which the kernel is known.
         whitening: Axes are divided by their variance to this power: 0 leaves principal components,
             1/4 is half-whitened, 1/2 white.
-        ridge: Variances v become v / (v + ridge times their mean) instead.
         weights: How often each row counts (n,).
         keep: Share of the variance that the coordinates must hold; later ones are left out.
     """
@@ -186,8 +184,6 @@ def fit_features(
         rank = int((share < keep).sum()) + 1
         variances, axes = variances[:rank], axes[:, :rank]
     factor = variances.clamp_min(1e-30) ** -whitening
-    if ridge is not None:
-        factor = (variances + ridge * variances.mean()).clamp_min(1e-30).rsqrt()
     total = math.sqrt(max(float((variances * factor**2).sum()), 1e-30))
     basis = axes * (factor / total)
     offset = found.mean[None] @ basis
