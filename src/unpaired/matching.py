@@ -22,6 +22,7 @@ from unpaired._checks import check_jobs, column_names
 from unpaired._random import RandomState, derive_rng, resolve_seed
 from unpaired._threads import few_threads
 from unpaired.aligned import Alignment as Alignment
+from unpaired.alignment.refinement import REFINEMENT
 from unpaired.alignment.registration import register
 from unpaired.alignment.search import REFINED, align_softly, settled
 from unpaired.errors import InputError
@@ -40,9 +41,7 @@ FEW_ROWS = 50
 SOFT_ROWS = 3000
 """Rows a side up to which soft alignment sees all of them; above, a sample of this size,"""
 N_SAMPLES = 4
-"""and another one, so many in all, where no refined map is kept but"""
-PROMISING = 1.8
-"""its surprise reaches this: that of nine in ten runs with noise or unrelated data does not."""
+"""and so many of them, one search each, while none is kept and the last one was promising."""
 
 
 def match(
@@ -245,21 +244,22 @@ def _distinct(problem: Problem) -> Problem:
 def solve_softly(problem: Problem, rng: np.random.Generator) -> Solution:
     """The soft alignment of a problem; where it has many rows, of one sample or of several.
 
-    A refined map that is kept is settled on all rows. Another sample is searched where none was
-    kept though something spoke for it.
+    A refined map that is kept is settled on all rows. Another sample is searched, or the same rows
+    again where they are few (``refine``), while nothing was kept though something spoke for it.
     """
     sampled = max(len(problem.x), len(problem.y)) > SOFT_ROWS
-    for _ in range(N_SAMPLES if sampled else 1):
-        solution = _align_sample(problem, rng)
+    n_samples, n_searches = (N_SAMPLES, 1) if sampled else (1, REFINEMENT.n_searches)
+    for _ in range(n_samples):
+        solution = _align_sample(problem, n_searches, rng)
         if solution.kind == REFINED:
             x, y = (torch.as_tensor(rows, dtype=torch.float32) for rows in (problem.x, problem.y))
             return replace(solution, space=settled(solution.space, x, y, problem.known, rng))
-        if not solution.evidence.surprise >= PROMISING:  # NaN where nothing was refined
+        if not solution.evidence.surprise >= REFINEMENT.promising:  # NaN where nothing was refined
             break
     return solution
 
 
-def _align_sample(problem: Problem, rng: np.random.Generator) -> Solution:
+def _align_sample(problem: Problem, n_searches: int, rng: np.random.Generator) -> Solution:
     """The soft alignment of a sample of the rows, or of all where they are few."""
     needed_x, needed_y = problem.known.T
     rows_x = _sample(len(problem.x), needed_x, problem.weights[0], rng)
@@ -278,6 +278,7 @@ def _align_sample(problem: Problem, rng: np.random.Generator) -> Solution:
         known=known,
         similarity=None if side is None else torch.as_tensor(side.block(rows_x, rows_y)).float(),
         starts=None if start is None else {start.name: start.block(rows_x, rows_y)},
+        n_searches=n_searches,
     )
 
 

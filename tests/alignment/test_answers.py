@@ -109,6 +109,25 @@ def test_lengths_of_rows_are_seen_by_maps_of_the_pairs_alone(seed):
     assert np.median(errors) < 0.1
 
 
+def test_regression_predicts_what_the_other_side_has_more_of(seed):
+    """CCA pulls directions up that a few pairs share by accident; a prediction does not."""
+    gains = []
+    for trial in range(6):
+        rng = np.random.default_rng([seed, 35, trial])
+        x = rng.standard_normal((200, 4))
+        y = np.hstack([x @ rng.standard_normal((4, 3)), 0.3 * rng.standard_normal((200, 40))])
+        x, y = tensor(np.hstack([x, 0.3 * rng.standard_normal((200, 40))])), tensor(y)
+        views, pairs = length_views(x, y, rng), make_pairs(paired(25), 200, 200, CPU)
+        errors = []
+        for whitens in ((True, True), (True, False)):
+            parts = pairs_alone(views, pairs, ANSWERS.ridge, whitens)
+            left = join(parts, [view.x for view in views], 0)[25:]
+            right = join(parts, [view.y for view in views], 1)[25:]
+            errors.append(foscttm((left @ right.T).numpy()))
+        gains.append(errors[0] - errors[1])
+    assert np.mean(gains) > 0.0
+
+
 def runs(rng, n_runs, *, size, noise, n_known):
     """Shares of partners named by maps of the pairs alone, and by the closest of so many runs."""
     x = rng.standard_normal((250, size)) * np.linspace(1.5, 0.7, size)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from scipy.linalg import orthogonal_procrustes
+from sklearn.linear_model import Ridge
 from torch.nn.functional import normalize
 
 from unpaired.alignment.alternation import place_free
@@ -143,6 +144,21 @@ def test_maps_are_canonical_maps_with_a_ridge_that_falls_with_the_pairs(rng, cop
     assert dependence == pytest.approx(expected.dependence, rel=1e-3)
     narrow, _ = CanonicalCritic([view], pairs, width=2)(plan, step)
     assert narrow[0].maps[0].shape == (4, 2)
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_one_whitened_side_is_ridge_regression_on_it(side, rng):
+    x, y = (rng.standard_normal((20, size)) for size in (7, 5))
+    pairs = make_pairs(np.column_stack([np.arange(12)] * 2), 20, 20, CPU)
+    whitens = (side == 0, side == 1)
+    (part,), _ = CanonicalCritic([as_view(x, y)], pairs, whitens=whitens)(None, Step(1.0, 6.0))
+    own, other = ((x, y), (y, x))[side]
+    fitted = Ridge(alpha=6.0, fit_intercept=False).fit(own[:12], other[:12])
+    expected = fitted.predict(own[12:]) @ other[12:].T  # predictions against the other side
+    left, right = (rows[12:] @ m.numpy() for rows, m in zip((x, y), part.maps, strict=True))
+    scores = (left @ right.T, right @ left.T)[side]
+    factor = (scores * expected).sum() / (expected * expected).sum()
+    np.testing.assert_allclose(scores, factor * expected, atol=1e-4 * np.abs(scores).max())
 
 
 def test_views_are_weighted_so_that_their_scores_spread_alike(rng, copies):

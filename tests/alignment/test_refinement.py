@@ -197,7 +197,7 @@ STRANGERS = {
 def test_strangers_do_not_surprise(kind, rng):
     x, y = (torch.tensor(STRANGERS[kind](rng, 250)).float() for _ in "xy")
     placed = tuple(torch.tensor(rng.standard_normal((250, 5))).float() for _ in "xy")
-    refined = refine(x, y, make_pairs(None, 250, 250, CPU), placed, rng)
+    refined = refine(x, y, make_pairs(None, 250, 250, CPU), placed, 1, rng)
     assert not refined.accepted
     assert refined.confirmed == 0.0
 
@@ -225,11 +225,36 @@ def test_what_another_search_reaches_as_well_is_not_accepted(rng):
     assert not accepted
 
 
+@pytest.mark.parametrize(
+    ("verdicts", "n_made"),
+    [
+        ([(1.0, False), (9.0, True)], 1),  # nothing spoke for the first
+        ([(3.0, False), (9.0, True), (9.0, True)], 2),
+        ([(3.0, False)] * 4, 3),
+    ],
+)
+def test_another_search_is_made_where_the_last_one_was_promising(
+    verdicts, n_made, rng, monkeypatch
+):
+    x, y, _ = copies(100, 10, rng)
+    searches, said = [], iter(verdicts)
+
+    def searched(*given):
+        searches.append(given)
+        return np.eye(10, dtype=np.float32)
+
+    monkeypatch.setattr(refinement, "search", searched)
+    monkeypatch.setattr(refinement, "compare_with_flips", lambda *_: next(said))
+    refined = refine(x, y, make_pairs(None, 100, 100, CPU), (x, x), 3, rng)
+    assert len(searches) - refined.accepted == n_made  # what is kept begins one more
+    assert (refined.surprise, refined.accepted) == verdicts[n_made - 1]
+
+
 def test_refinement_is_accepted_where_both_sides_are_one_geometry(rng):
     x, y, _ = copies(300, 40, rng)
     pairs = make_pairs(None, 300, 300, CPU)
     blurred = x + 3.0 * torch.tensor(rng.standard_normal((300, 40))).float()
-    refined = refine(x, y, pairs, (blurred, x), rng)  # scores that know partners only roughly
+    refined = refine(x, y, pairs, (blurred, x), 1, rng)  # scores that know partners only roughly
     assert refined.accepted
     assert refined.confirmed > 0.9
     critic = CanonicalCritic([refined.view], pairs)
@@ -256,6 +281,6 @@ def test_the_same_generator_gives_the_same_bits(rng):
     x, y, turn = copies(100, 6, rng)
     pairs = make_pairs(None, 100, 100, CPU)
     begin = x @ torch.tensor(turn), y
-    one, two = (refine(x, y, pairs, begin, np.random.default_rng(3)) for _ in range(2))
+    one, two = (refine(x, y, pairs, begin, 1, np.random.default_rng(3)) for _ in range(2))
     assert torch.equal(one.parts[0].maps[0], two.parts[0].maps[0])
     assert one.surprise == two.surprise

@@ -1,7 +1,8 @@
 """Several answers to one problem, judged by known pairs that are held out in turn, and their mean.
 
 A plan that grows from known pairs is the best answer where the other rows help, and a bad one where
-they mislead; maps of the pairs alone are not misled; runs of the refinement find single partners.
+they mislead; maps of the pairs alone, by CCA or by regression of one side on the other, are not
+misled; runs of the refinement find single partners.
 Which it is, is seen in the ranks of pairs that an answer did not know. A few pairs tell this
 roughly: scores are averaged by what speaks for each answer, and none is chosen.
 """
@@ -48,9 +49,14 @@ class AnswersConfig:
 ANSWERS = AnswersConfig()
 
 
-def pairs_alone(views: Sequence[View], pairs: Pairs, ridge: float) -> list[Part]:
-    """Maps by regularised CCA of the known pairs, and of nothing else."""
-    return CanonicalCritic(views, pairs)(None, Step(1.0, ridge))[0]
+def pairs_alone(
+    views: Sequence[View], pairs: Pairs, ridge: float, whitens: tuple[bool, bool] = (True, True)
+) -> list[Part]:
+    """Maps of the known pairs, and of nothing else: regularised CCA, or ridge regression.
+
+    The latter where one side alone is whitened.
+    """
+    return CanonicalCritic(views, pairs, whitens=whitens)(None, Step(1.0, ridge))[0]
 
 
 def climbed(

@@ -92,6 +92,9 @@ class CanonicalCritic:
     """What each view adds to the ridge; nothing by default."""
     even: bool = True
     """Weigh views so that their scores spread alike; else products are the sum of cosines."""
+    whitens: tuple[bool, bool] = (True, True)
+    """The sides that are whitened. One alone is ridge regression on it: its rows are put where the
+    pairs expect their partners."""
 
     def on(self, pairs: Pairs) -> Self:
         """The same critic for plans over other free rows."""
@@ -108,8 +111,9 @@ class CanonicalCritic:
         for number, moments in enumerate(self.moments(plan, own=math.isfinite(step.ridge))):
             own = self.extra_ridges[number] if self.extra_ridges else 0.0
             ridge = max(LEAST_RIDGE, step.ridge / max(moments.n_pairs, 1.0) + own)
+            left, right = (ridge if whitens else math.inf for whitens in self.whitens)
             found = canonical_maps(
-                moments, (ridge, ridge), width=self.width, power=step.power, belief=step.belief
+                moments, (left, right), width=self.width, power=step.power, belief=step.belief
             )
             parts.append(Part(number, (found.x, found.y)))
             dependence = found.dependence if number == 0 else dependence

@@ -86,10 +86,15 @@ class RefinementConfig:
     least_spread: float = 0.07
     """Standard deviation of closeness that is believed at least, for one row; closeness is a mean
     over rows, and this falls with the root of their number."""
+    n_searches: int = 2
+    """At most, from the same starts, one after another while the last one was"""
+    promising: float = 1.8
+    """so many standard deviations above runs from flipped starts, and not kept: that of nine in ten
+    runs with noise or unrelated data is not, and the next search finds what this one missed;"""
     surprise: float = 4.0
-    """Standard deviations above runs from flipped starts from which on a second search is made,"""
+    """from so many on a rival search is made,"""
     margin: float = 2.5
-    """and above its end, from which on the answer is accepted, if that is another answer."""
+    """and so many above its end the answer is accepted, if that is another answer."""
     read_rank: int = 512
     """Principal components that are read in the end,"""
     n_wide_rounds: int = 5
@@ -158,16 +163,25 @@ def directions(x: Tensor, y: Tensor, rank: int, rng: np.random.Generator) -> Vie
 
 
 def refine(
-    x: Tensor, y: Tensor, pairs: Pairs, placed: tuple[Tensor, Tensor], rng: np.random.Generator
+    x: Tensor,
+    y: Tensor,
+    pairs: Pairs,
+    placed: tuple[Tensor, Tensor],
+    n_searches: int,
+    rng: np.random.Generator,
 ) -> Refined:
     """Maps by the closest of many runs from an alignment, of more components where it is accepted.
 
-    ``placed`` are the free rows of both sides such that products are the scores to begin with.
+    ``placed`` are the free rows of both sides such that products are the scores to begin with. Of
+    so many searches another one is made only where the last one was promising.
     """
     wide = directions(x, y, REFINEMENT.read_rank, rng)
     view, sides, cross = beginning(wide, pairs, placed)
-    rotation = search(sides, first_starts(sides, cross, rng), rng)
-    surprise, accepted = compare_with_flips(replace(sides, known=None), rotation, rng)
+    for _ in range(n_searches):
+        rotation = search(sides, first_starts(sides, cross, rng), rng)
+        surprise, accepted = compare_with_flips(replace(sides, known=None), rotation, rng)
+        if accepted or surprise < REFINEMENT.promising:
+            break
     if not accepted:
         return Refined(view, rotation_parts(rotation, view.x), 0.0, surprise, accepted)
     rotation = search(sides, starts_near(rotation, rng), rng)  # right in part leads further
