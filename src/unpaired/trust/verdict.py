@@ -41,8 +41,8 @@ SPREAD = 0.2
 SHARED = 1.5
 """Times as large as that of independent ranks is the variance of their mean: fits that hold out
 some pairs share the others (Nadeau and Bengio 2003 put it at up to 2.25 for five parts)."""
-WEIGHT, USUAL = 2.0, 0.5
-"""Sum of shares that counts beside those that were held out, and the part of it that comes true."""
+BELIEVED = 1.0
+"""Sum of shares that counts as if it had been held out and come true as it claimed."""
 PRIOR = 0.3, 0.2
 """Mean and standard deviation of FOSCTTM before anything is seen."""
 CHANCE = 0.5
@@ -175,7 +175,7 @@ def claims(solution: Solution, verdict: Verdict, calibration: Calibration = CALI
     if measured:
         claimed = sum(pair.share for pair in measured)
         right = sum(pair.right for pair in measured)
-        factor = (right + WEIGHT * USUAL) / (claimed + WEIGHT)
+        factor = (right + BELIEVED) / (claimed + BELIEVED)
         surest = sorted(measured, key=lambda pair: -pair.share)[: (len(measured) + 1) // 2]
         most = (sum(pair.right for pair in surest) + 1.0) / (len(surest) + 2.0)
         return lambda share: np.minimum(factor * share, most)
