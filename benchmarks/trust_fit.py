@@ -219,6 +219,8 @@ def report(judged: Sequence[Judged]) -> list[tuple[str, str]]:
         lines.append((f"{name}: rows at confidence >= .5", f"{_sure_rows(judged, name):.3f}"))
     fine = related & free & (truth < 0.05)
     lines.append(("FOSCTTM < .05, no pairs: called reliable", _of(relied[fine])))
+    named = fine & np.array([c.right >= 0.5 for c, _, _ in judged])
+    lines.append(("... and half of the partners right: called reliable", _of(relied[named])))
     lines.append(("called reliable: FOSCTTM < .1", _of(truth[relied] < 0.1)))
     lines.append(("trusted: FOSCTTM < .25", _of(truth[trusted] < 0.25)))
     for name, rows in (
