@@ -49,7 +49,7 @@ class Check:
 
 
 def check(x: Any, y: Any, pairs: Any = None, *, random_state: RandomState = 0) -> Check:
-    """The verdict that ``match`` would give, in under a minute, and what to do next.
+    """The verdict on a match of a sample of the rows, in under a minute, and what to do next.
 
     Evident partners are looked for among at most 50,000 rows a side; where there are none, at most
     1,200 rows a side are aligned softly, the known pairs among them. More rows rarely do worse.

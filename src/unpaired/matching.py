@@ -61,7 +61,7 @@ def match(
     class_sizes: Any = None,
     n_jobs: int | None = None,
 ) -> Match:
-    """Match the rows of two collections by their geometry alone, without networks.
+    """Match the rows of two collections by geometry, and what else is given; no networks.
 
     Args:
         x: Rows to find partners for, (n_x, d_x): array, tensor, frame or sparse matrix.

@@ -1,4 +1,4 @@
-"""The one registry: name -> callable, loaded when first asked for. Adding a thing is one line.
+"""Methods, models, solvers, measures and data by name, loaded when first asked for; one line each.
 
 Each line says where the thing lives and, in a few words, what it is; listing names imports
 nothing.

@@ -20,7 +20,7 @@ from unpaired.learning.cross_validation import (
     choose_temperature,
     choose_values,
     clearly_best,
-    held_out_ranks,
+    held_out_pairs,
     hold_out,
     placing_errors,
 )
@@ -260,8 +260,35 @@ def test_ranks_of_held_out_pairs_are_their_foscttm(rng):
         scores = cosine_similarity(left[:, None], right[None], 2).numpy()
         for i in range(len(own)):
             above = (scores[i] > scores[i, i]).mean(), (scores[:, i] > scores[i, i]).mean()
-            expected.append(sum(above) / 2)
-    found = held_out_ranks([view], pairs, solve, generator())
-    assert found == pytest.approx(expected, abs=0.01)
-    assert 0.0 < np.mean(found) < 0.4
-    assert held_out_ranks([view], pairs_of(60, 7), solve, generator()) == ()
+            expected.append((sum(above) / 2, above[0] == 0))
+    found = held_out_pairs([view], pairs, solve, generator())
+    assert [pair.rank for pair in found] == pytest.approx([r for r, _ in expected], abs=0.01)
+    assert 0.0 < np.mean([pair.rank for pair in found]) < 0.4
+    named = [bool(pair.right) for pair in found]
+    assert named == [bool(right) for _, right in expected]
+    assert 0 < sum(named) < len(named)
+    assert held_out_pairs([view], pairs_of(60, 7), solve, generator()) == ()
+
+
+def test_any_known_partner_of_a_row_counts_as_named(rng):
+    """Each row of x has two partners that are all but the same: the other one may come first."""
+    x = tensor(rng.standard_normal((40, 5)))
+    y = torch.cat([x, x + 0.01 * tensor(rng.standard_normal((40, 5)))])
+    known = np.column_stack([np.tile(np.arange(40), 2), np.arange(80)])
+    pairs = make_pairs(known, 40, 80, torch.device("cpu"))
+    found = held_out_pairs([linear_view(x, y)], pairs, solver(2.0), generator())
+    assert len(found) == 80
+    assert all(pair.right for pair in found)
+    assert any(pair.rank > 0 for pair in found)
+
+
+def test_all_free_rows_are_in_the_way_of_a_partner(monkeypatch, rng):
+    """However few are drawn for the ranks."""
+    x = tensor(rng.standard_normal((300, 4)))
+    view = linear_view(x, x + 0.7 * tensor(rng.standard_normal((300, 4))))
+    pairs = pairs_of(300, 40)
+    whole = held_out_pairs([view], pairs, solver(2.0), generator())
+    monkeypatch.setattr(cross_validation, "MAX_HELD", 20)
+    some = held_out_pairs([view], pairs, solver(2.0), generator())
+    assert [pair.right for pair in some] == [pair.right for pair in whole]
+    assert 0.0 < np.mean([pair.right for pair in whole]) < 0.6

@@ -397,3 +397,23 @@ def test_few_known_pairs_start_from_the_matching_engine(rng, monkeypatch):
     model = unpaired.DMAE(n_epochs=0, random_state=0).fit(x, y, first_rows(70))
     assert len(model.history_) == 10
     assert len(seen) == 1
+
+
+@pytest.mark.parametrize(("related", "level"), [(True, "reliable"), (False, "unreliable")])
+def test_held_out_pairs_that_are_named_make_the_verdict_reliable(related, level):
+    rng = np.random.default_rng(8)
+    x, y = two_views(150, rng, noise=0.01)
+    y = y if related else rng.standard_normal(y.shape)
+    model = unpaired.DMAE(random_state=0, **SOFT).fit(x, y, pairs=first_rows(50))
+    assert model.verdict_.level == level
+
+
+def test_labels_that_are_held_out_say_how_many_are_named_right():
+    rng = np.random.default_rng(9)
+    classes, labels = 3.0 * rng.standard_normal((6, 9)), rng.integers(6, size=150)
+    x = classes[labels] @ rng.standard_normal((9, 20)) + rng.standard_normal((150, 20))
+    pairs = np.column_stack([np.arange(40), labels[:40]])
+    model = unpaired.DMAE(relation="many-to-one", random_state=0, **SOFT).fit(x, classes, pairs)
+    (said,) = [reason for reason in model.verdict_.reasons if "held out" in reason]
+    assert int(said.rpartition(" ")[2].rstrip("%")) >= 80
+    assert model.verdict_.level == "reliable"

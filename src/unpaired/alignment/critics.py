@@ -80,7 +80,10 @@ class PeakWeight:
 
 @dataclass(frozen=True, eq=False)
 class CanonicalCritic:
-    """Regularised CCA in every view, from known pairs and the plan: closed forms, no networks."""
+    """Maps of every view in closed form, from known pairs and the plan: regularised CCA.
+
+    At an infinite ridge the SVD of the cross-covariance instead.
+    """
 
     views: Sequence[View]
     pairs: Pairs
@@ -106,7 +109,7 @@ class CanonicalCritic:
         return [moments_of(view, self.pairs.known, self.pairs.weights) for view in self.views]
 
     def __call__(self, plan: Plan | None, step: Step) -> tuple[list[Part], float]:
-        """Maps of every view, weighted so that their scores spread alike."""
+        """Maps of every view, weighted so that their scores spread alike where ``even``."""
         parts, dependence = [], 0.0
         for number, moments in enumerate(self.moments(plan, own=math.isfinite(step.ridge))):
             own = self.extra_ridges[number] if self.extra_ridges else 0.0

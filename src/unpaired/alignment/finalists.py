@@ -153,11 +153,11 @@ def matched_cka(critic: CanonicalCritic, plan: Plan) -> float:
 
 
 def choose(finalists: Sequence[Finalist], unsteady: float) -> tuple[Finalist, list[str]]:
-    """The finalist with the largest dependence among steady views, and all steady views.
+    """The finalist that wins, and the views to be read: its own and all steady ones.
 
-    A view is steady when its own profile and the joint one lead to the same map; if none is, all
-    that is left is the finalist with the largest dependence. A start that was given is taken where
-    it reaches more than all profiles.
+    A view is steady when its own profile and the joint one lead to the same map. The largest
+    dependence among these wins; if none is steady, the largest of all. A start that was given is
+    taken where it reaches more than all profiles.
     """
     chosen = []
     profiles = [f for f in finalists if f.start in (OWN, JOINT)]

@@ -273,7 +273,10 @@ def change_signs(rotation: Float32, share: float, rng: np.random.Generator) -> F
 
 
 def mix(rotations: list[Float32], rng: np.random.Generator) -> Float32:
-    """Where two of the rotations, drawn at random, send components of x: each as one of them."""
+    """A rotation that sends each component of x where one of two, drawn at random, does.
+
+    A few change their sign.
+    """
     one, other = (rotations[i] for i in rng.permutation(len(rotations))[:2])
     mixed = np.where(rng.random((len(one), 1)) < 0.5, one, other)
     return change_signs(mixed, REFINEMENT.later_signs, rng)
@@ -314,7 +317,7 @@ def compare_with_flips(
 
 
 def widen(view: View, pairs: Pairs, parts: list[Part], rng: np.random.Generator) -> list[Part]:
-    """Rotations of all components of the view, from one of its leading ones.
+    """The rotation of all components of the view, grown from that of its leading ones.
 
     Partners named by some components teach twice as many, until all are taught.
     """

@@ -16,7 +16,7 @@ SEEDS = ("auto", "engine", "random")
 
 
 def one_to_one(pairs: IntArray) -> IntArray:
-    """The pairs in which neither row has occurred before.
+    """The pairs that share no row with one that was kept before them.
 
     >>> one_to_one(np.array([[0, 1], [0, 2], [1, 1], [3, 4]])).tolist()
     [[0, 1], [3, 4]]

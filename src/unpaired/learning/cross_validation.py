@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import TypeVar
@@ -15,6 +15,7 @@ from torch import Tensor
 from unpaired.alignment.critics import moments_of
 from unpaired.math.canonical import Maps, Moments
 from unpaired.plans.plan import Pairs
+from unpaired.spaces.solution import HeldPair
 from unpaired.spaces.space import Part, join
 from unpaired.views.features import VALUES, Features, fit_features
 from unpaired.views.view import View
@@ -24,6 +25,8 @@ RIDGE_FACTORS = (1.0, 0.3, 0.1, 0.03)
 """Ridges that are tried, as multiples of the one given."""
 MAX_HELD = 1000
 """Held-out pairs, and free rows of each side beside them, that are ranked in each fold, at most."""
+BLOCK = 100
+"""Of those, so many at a time are scored against all free rows."""
 MAX_OWNERS = 20_000
 """Rows of x whose pairs take part, at most."""
 N_DEVIATIONS = 2.5
@@ -175,39 +178,69 @@ def placing_errors(views: Sequence[View], held: HeldOut, solve: Solve) -> Tensor
     return torch.cat(errors)
 
 
-def held_out_ranks(
+def held_out_pairs(
     views: Sequence[View], pairs: Pairs, solve: Solve, rng: np.random.Generator
-) -> tuple[float, ...]:
-    """The share of rows above each held-out partner, mean of both ways: FOSCTTM, pair by pair.
+) -> tuple[HeldPair, ...]:
+    """How each held-out pair fares: its rank, and whether a partner comes first of all free rows.
 
-    Empty where there are too few pairs to tell.
+    The rank is the share of drawn rows above the partner, mean of both ways: FOSCTTM, pair by pair.
+    No share is measured. Empty where there are too few pairs to tell.
     """
-    held = hold_out(pairs, rng)
-    ranks: list[float] = []
-    for scores, known in [] if held is None else _held_scores(views, held, solve):
+    held, found = hold_out(pairs, rng), []
+    if held is None:
+        return ()
+    for parts, known in _folds(views, held, solve):
+        scores = _scores(views, parts, known, held.decoys)
         k = len(known)
         truth = scores[:k, :k].diagonal()
         above = (
             (scores[:k] > truth[:, None]).float().mean(1),
             (scores[:, :k] > truth).float().mean(0),
         )
-        ranks += ((above[0] + above[1]) / 2.0).tolist()
-    return tuple(ranks)
+        ranks = ((above[0] + above[1]) / 2.0).tolist()
+        named = _named(views, parts, known, pairs).tolist()
+        found += [HeldPair(r, right=n) for r, n in zip(ranks, named, strict=True)]
+    return tuple(found)
+
+
+def _named(views: Sequence[View], parts: Sequence[Part], known: Tensor, pairs: Pairs) -> Tensor:
+    """Whether a known partner has the best score of all rows of y that are free or held out."""
+    columns = torch.unique(torch.cat([pairs.free_y, known[:, 1]]))
+    left = join(parts, [view.x[known[:, 0]] for view in views], 0)
+    right = join(parts, [view.y[columns] for view in views], 1)
+    best = torch.cat([(rows @ right.T).argmax(1) for rows in torch.split(left, BLOCK)])
+    n_y = int(torch.cat([columns, pairs.known[:, 1]]).max()) + 1
+    codes = [rows * n_y + own for rows, own in (pairs.known.T, (known[:, 0], columns[best]))]
+    return torch.isin(codes[1], codes[0])
 
 
 def _held_scores(views: Sequence[View], held: HeldOut, solve: Solve) -> list[tuple[Tensor, Tensor]]:
     """Scores of held-out pairs' rows and decoys, pairs first, by maps from the other parts."""
+    return [
+        (_scores(views, parts, pairs, held.decoys), pairs)
+        for parts, pairs in _folds(views, held, solve)
+    ]
+
+
+def _folds(
+    views: Sequence[View], held: HeldOut, solve: Solve
+) -> Iterator[tuple[list[Part], Tensor]]:
+    """Held-out pairs, MAX_HELD at most, each time with the maps that the other parts make."""
     moments = [[moments_of(view, *pairs) for view in views] for pairs in held.parts]
-    found = []
     for number, (every, _) in enumerate(held.parts):
         others = [other for other in range(len(moments)) if other != number]
         parts = []
         for view in range(len(views)):
             maps = solve(view, reduce(Moments.plus, [moments[other][view] for other in others]))
             parts.append(Part(view, (maps.x, maps.y)))
-        pairs = every[:MAX_HELD]
-        rows = [torch.cat([pairs[:, side], held.decoys[side]]) for side in (0, 1)]
-        left = join(parts, [view.x[rows[0]] for view in views], 0)
-        right = join(parts, [view.y[rows[1]] for view in views], 1)
-        found.append((left @ right.T, pairs))
-    return found
+        yield parts, every[:MAX_HELD]
+
+
+def _scores(
+    views: Sequence[View], parts: Sequence[Part], pairs: Tensor, decoys: tuple[Tensor, Tensor]
+) -> Tensor:
+    """Scores of the rows of pairs, and of decoys after them."""
+    rows = [torch.cat([pairs[:, side], decoys[side]]) for side in (0, 1)]
+    left = join(parts, [view.x[rows[0]] for view in views], 0)
+    right = join(parts, [view.y[rows[1]] for view in views], 1)
+    return left @ right.T

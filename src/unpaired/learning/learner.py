@@ -24,12 +24,12 @@ from unpaired.learning.cross_validation import (
     choose_ridge,
     choose_temperature,
     choose_values,
-    held_out_ranks,
+    held_out_pairs,
 )
 from unpaired.learning.towers import TowerConfig, train_towers
 from unpaired.math.canonical import LEAST_RIDGE, Maps, Moments, canonical_maps
 from unpaired.plans.plan import Pairs, Plan
-from unpaired.spaces.solution import Evidence, HeldPair, Solution
+from unpaired.spaces.solution import Evidence, Solution
 from unpaired.spaces.space import Part, build_space
 from unpaired.types import IntArray
 from unpaired.views.features import Features, fit_features
@@ -201,7 +201,7 @@ def learn(
     if not config.keeps_ridge:
         ridge *= choose_ridge(views, pairs, lambda f: solver(f * config.ridge), rng)
     heat = choose_temperature(views, pairs, solver(ridge), rng)
-    ranks = held_out_ranks(views, pairs, solver(ridge), rng)
+    held = held_out_pairs(views, pairs, solver(ridge), rng)
     ridges = (config.linear_ridge, 0.0)
     closed = CanonicalCritic(views, pairs, config.trust, config.width, ridges, even=False)
     critic = LearnedCritic(closed, config, seed, note)
@@ -224,7 +224,7 @@ def learn(
     dependence = [entry["dependence"] for entry in history if "dependence" in entry][-1]
     solution = Solution(
         build_space(views, parts, n_nearest=config.n_nearest),
-        Evidence({"known pairs": dependence}, held_out=tuple(map(HeldPair, ranks))),
+        Evidence({"known pairs": dependence}, held_out=held),
         "known pairs",
         certainty=1.0,
         temperature=UNSURE if heat is None else heat,

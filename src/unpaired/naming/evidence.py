@@ -115,7 +115,7 @@ def held_out_labels(
     rng: np.random.Generator,
     classifier: str,
 ) -> list[HeldPair]:
-    """Labelled rows under names that did not know their labels; the groups never did."""
+    """How labelled rows fare under names made without their labels; groups know no labels."""
     known = rng.permutation(np.flatnonzero(labels >= 0))
     parts = np.array_split(known, min(N_FOLDS, len(known)))
     parts = parts if len(known) <= MOST_IN_TURN else [parts[0][:MOST_HELD]]

@@ -201,7 +201,7 @@ def name_classes(
     n_rounds: int = 5,
     grouping: tuple[SmoothSpace, Head] | None = None,
 ) -> Naming:
-    """Return a class for each row from the geometry of the class vectors, with no or few labels.
+    """Classes of the rows by the geometry of the class vectors, with no or few labels: a Naming.
 
     The rows are grouped so that neighbours share a group. The groups take the classes whose
     vectors have the same mutual similarities, summed over two views of the groups (features,

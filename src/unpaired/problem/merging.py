@@ -8,7 +8,7 @@ from unpaired.types import FloatArray, IntArray
 
 
 def one_to_one(y: FloatArray, known: IntArray) -> tuple[FloatArray, IntArray, IntArray]:
-    """Rows of y, their numbers, and pairs in which no row occurs twice.
+    """Y with partners of one row of x merged, the rows of y that stay, and pairs of those.
 
     Partners of one row of x, as five captions of an image, become one row: their mean, in the place
     of the first. Of pairs that share a row of y the first is kept.

@@ -57,7 +57,7 @@ def _check_side(weight: Any, size: int, side: str) -> FloatArray | None:
 
 
 def repeated(weight: FloatArray | None, size: int, rng: np.random.Generator) -> IntArray | slice:
-    """At most ``size`` row numbers in order, each as often as its weight says.
+    """About ``size`` row numbers in order, twice that at most, each as often as its weight says.
 
     Weights that are whole numbers once divided by the smallest are met exactly where their sum is
     at most twice ``size``. Others are met on average, by systematic sampling in which a row of

@@ -196,7 +196,7 @@ def plan_objective(
 
 
 def first_objective(aligned: Aligned) -> Callable[[Tensor], Tensor]:
-    """What SMI's first step from the uniform Pi maximises: the same with alpha = 1, as in uKTA.
+    """What SMI's first step from the uniform Pi maximises: alpha = 1, less the mean over all pairs.
 
     The uniform Pi makes both views independent: alpha fitted to it is 0, and nothing would move.
     """

@@ -95,7 +95,7 @@ def reliability_view(confidence: FloatArray, right: NDArray[np.bool_]) -> dict[s
 
 
 def match_reliability(match: Match, truth: IntArray | None) -> dict[str, Any] | None:
-    """The same of a match: matched rows of known truth that were not given as known pairs."""
+    """The reliability of matched rows of known truth that were not given as known pairs."""
     if truth is None:
         return None
     rows = (truth >= 0) & (match.partner >= 0) & (match.confidence < 1.0)

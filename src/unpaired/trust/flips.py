@@ -52,7 +52,7 @@ def gap_above_flips(problem: Problem, solution: Solution, rng: np.random.Generat
 
 
 def gap_of_scores(scores: Float32, x: Float32, y: Float32, rng: np.random.Generator) -> float:
-    """The same by scores (n_x, n_y) of rows in coordinates x (n_x, p) and y (n_y, q)."""
+    """The gap above flips by scores (n_x, n_y) of rows in coordinates x (n_x, p), y (n_y, q)."""
     begin = nearest_rotation(soft_cross(x, y, scores.copy(), TEMPERATURE))
     reached, rotation = _climb(x, y, begin)
     answer = products(x, y, rotation)

@@ -90,7 +90,10 @@ def by_held_out(
 
 
 def by_score(score: float, regime: Regime) -> tuple[float, tuple[float, float, float]]:
-    """The same by log odds; beyond what the calibration saw, more of the same proves no more."""
+    """Probability, and rank with its interval, by log odds.
+
+    Beyond what the calibration saw, more of the same proves no more.
+    """
     score = min(score, regime.knots[-1])
     expected, low, high = (
         float(np.interp(score, regime.knots, values))

@@ -57,7 +57,7 @@ def fit_view(
 
 
 def length_views(x: Tensor, y: Tensor, rng: np.random.Generator) -> list[View]:
-    """Views of rows as they are; all others see directions or ranks, and no length of a row."""
+    """Views of rows as they are, lengths and all: plain, half-whitened, and of a kernel."""
     found = []
     for settings in LENGTH_SETTINGS:
         maps = [fit_features(rows, rng, metric="euclidean", **settings) for rows in (x, y)]  # type: ignore[arg-type]
