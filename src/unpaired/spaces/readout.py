@@ -255,7 +255,7 @@ def read_partners(
 
 
 def held_out(scores: FloatArray, partner: IntArray, heat: float) -> list[HeldPair]:
-    """How k held-out pairs fare under the scores (k, m) of their rows; ``partner`` (k,) is right."""
+    """How held-out pairs fare under the scores (k, m) of their rows; ``partner`` (k,) is right."""
     scaled = scores / max(float(scores.std()), 1e-12) / heat
     best, shares = scores.argmax(axis=1), softmax(scaled, axis=1).max(axis=1)
     ranks = relative_ranks(scores, partner)
