@@ -16,7 +16,7 @@ from unpaired.learning.cross_validation import (
     RIDGE_FACTORS,
     TEMPERATURES,
     HeldOut,
-    choose_ridge,
+    choose_ridge_factor,
     choose_temperature,
     choose_values,
     clearly_best,
@@ -64,12 +64,12 @@ def test_pairs_of_one_row_are_held_out_together():
     pairs = make_pairs(known, 14, 31, CPU)
     held = hold_out(pairs, generator())
     assert held is not None
-    assert len(held.parts) == N_FOLDS
-    owners = [set(part[:, 0].tolist()) for part, _ in held.parts]
+    assert len(held.folds) == N_FOLDS
+    owners = [set(part[:, 0].tolist()) for part, _ in held.folds]
     assert sum(map(len, owners)) == len(set().union(*owners)) == 10
-    together = torch.cat([part for part, _ in held.parts])
+    together = torch.cat([part for part, _ in held.folds])
     assert sorted(together.tolist()) == known.tolist()
-    for part, weights in held.parts:
+    for part, weights in held.folds:
         assert weights.tolist() == pytest.approx([1 / 3] * len(part))
     assert [sorted(decoys.tolist()) for decoys in held.decoys] == [[10, 11, 12, 13], [30]]
 
@@ -88,7 +88,7 @@ def test_only_rows_that_are_used_are_numbered():
     numbered = held.renumber((used_x, used_y))
     assert used_x.tolist() == sorted([*range(0, 30, 3), 1, 40])
     assert used_y.tolist() == sorted([*range(3, 31, 3), 50])
-    for (before, _), (after, _) in zip(held.parts, numbered.parts, strict=True):
+    for (before, _), (after, _) in zip(held.folds, numbered.folds, strict=True):
         again = torch.stack([used_x[after[:, 0]], used_y[after[:, 1]]], 1)
         assert again.tolist() == before.tolist()
     assert used_x[numbered.decoys[0]].tolist() == held.decoys[0].tolist()
@@ -99,7 +99,7 @@ def test_so_many_pairs_take_part_at_most(monkeypatch):
     monkeypatch.setattr(cross_validation, "MAX_OWNERS", 12)
     held = hold_out(pairs_of(40, 30), generator())
     assert held is not None
-    assert [len(pairs) for pairs, _ in held.parts] == [3] * N_FOLDS
+    assert [len(pairs) for pairs, _ in held.folds] == [3] * N_FOLDS
 
 
 def test_partners_are_ranked_among_held_out_rows_and_decoys(rng):
@@ -141,7 +141,7 @@ def test_errors_come_from_maps_that_have_not_seen_the_pairs(rng):
     placing_errors([view], held, solve)
     assert len(seen) == N_FOLDS
     for number, moments in enumerate(seen):
-        kept = torch.cat([pairs for k, (pairs, _) in enumerate(held.parts) if k != number])
+        kept = torch.cat([pairs for k, (pairs, _) in enumerate(held.folds) if k != number])
         expected = moments_of(view, kept, torch.ones(len(kept)))
         assert moments.n_pairs == len(kept)
         torch.testing.assert_close(moments.cross, expected.cross)
@@ -172,7 +172,7 @@ def test_columns_in_other_units_are_standardised(rng):
 def test_exact_views_need_less_ridge_and_noisy_ones_do_not(rng):
     def chosen(x: torch.Tensor, y: torch.Tensor, n_known: int) -> float:
         views, pairs = [linear_view(x, y)], pairs_of(300, n_known)
-        return choose_ridge(views, pairs, lambda factor: solver(2.0 * factor), generator())
+        return choose_ridge_factor(views, pairs, lambda factor: solver(2.0 * factor), generator())
 
     found = []
     for _ in range(9):
@@ -199,10 +199,10 @@ def test_the_temperature_is_that_of_the_largest_likelihood(n_known, max_held, rn
     for temperature in TEMPERATURES:
         total = 0.0
         for number in range(N_FOLDS):
-            kept = [p for k, (p, _) in enumerate(held.parts) if k != number]
+            kept = [p for k, (p, _) in enumerate(held.folds) if k != number]
             moments = moments_of(view, torch.cat(kept), torch.ones(sum(map(len, kept))))
             maps = solve(0, moments)
-            own = held.parts[number][0]
+            own = held.folds[number][0]
             rows_x = torch.cat([own[:, 0], held.decoys[0]])
             rows_y = torch.cat([own[:, 1], held.decoys[1]])
             left, right = view.x[rows_x] @ maps.x, view.y[rows_y] @ maps.y
@@ -252,8 +252,8 @@ def test_ranks_of_held_out_pairs_are_their_foscttm(rng):
     held = hold_out(pairs, generator())
     assert held is not None
     expected = []
-    for number, (own, _) in enumerate(held.parts):
-        kept = torch.cat([p for k, (p, _) in enumerate(held.parts) if k != number])
+    for number, (own, _) in enumerate(held.folds):
+        kept = torch.cat([p for k, (p, _) in enumerate(held.folds) if k != number])
         maps = solve(0, moments_of(view, kept, torch.ones(len(kept))))
         rows = [torch.cat([own[:, side], held.decoys[side]]) for side in (0, 1)]
         left, right = view.x[rows[0]] @ maps.x, view.y[rows[1]] @ maps.y

@@ -70,7 +70,7 @@ def critic_of(x, y, pairs, config) -> LearnedCritic:
     rng = np.random.default_rng(0)
     map_x, map_y = (fit_features(side, rng, max_rank=50) for side in (x, y))
     views = [View(map_x, map_y, map_x(x), map_y(y))]
-    closed = CanonicalCritic(views, pairs, config.trust, config.width)
+    closed = CanonicalCritic(views, pairs, config.peak_weight, config.width)
     return LearnedCritic(closed, config, 0, lambda step: None)
 
 
@@ -92,7 +92,7 @@ def taught(monkeypatch, critic, plan, step) -> list[tuple]:
 
 def test_each_free_row_is_paired_with_its_expected_partner(pairs, plan, monkeypatch, rng):
     x, y = (torch.tensor(rng.standard_normal((n, 3)), dtype=torch.float32) for n in (4, 5))
-    config = replace(FAST, trust=PeakWeight(0.4, 0.1))
+    config = replace(FAST, peak_weight=PeakWeight(0.4, 0.1))
     critic = critic_of(x, y, pairs, config)
     (_, given_y, seen, _, _, weights, _), second = taught(
         monkeypatch, critic, plan, Step(0.1, 2.0, networks=True)
@@ -278,7 +278,7 @@ def test_a_ridge_that_is_given_is_taken_as_it_is(keeps_ridge, views, monkeypatch
         asked.append(len(views))
         return 0.1
 
-    monkeypatch.setattr(learner, "choose_ridge", choose)
+    monkeypatch.setattr(learner, "choose_ridge_factor", choose)
     steps = []
     monkeypatch.setattr(
         CanonicalCritic,
@@ -298,7 +298,7 @@ def test_soft_pairs_count_by_the_peaks_of_their_rows(rng):
     x, y = (torch.tensor(rng.standard_normal((9, 3)), dtype=torch.float32) for _ in "xy")
     pairs = aligned(9, 4)
     shares = torch.softmax(torch.tensor(rng.standard_normal((5, 5)) * 3), 1).float()
-    critic = critic_of(x, y, pairs, replace(FAST, trust=PeakWeight(0.6, 0.2)))
+    critic = critic_of(x, y, pairs, replace(FAST, peak_weight=PeakWeight(0.6, 0.2)))
     (found,) = critic.closed.moments(DensePlan(shares))
     view = critic.views[0]
     cross = sum(torch.outer(view.x[i], view.y[i]) for i in range(4))
@@ -373,7 +373,10 @@ def test_soft_rounds_beat_known_pairs_alone():
     right = []
     for weight in (0.0, 0.4):
         config = replace(
-            LearnerConfig(), trust=PeakWeight(weight), towers=TowerConfig(n_epochs=0), n_rounds=9
+            LearnerConfig(),
+            peak_weight=PeakWeight(weight),
+            towers=TowerConfig(n_epochs=0),
+            n_rounds=9,
         )
         found = learn(x, y, pairs, config, 0)
         right.append(float((found.trace[-1] == np.arange(224)).mean()))

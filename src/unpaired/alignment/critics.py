@@ -87,7 +87,7 @@ class CanonicalCritic:
 
     views: Sequence[View]
     pairs: Pairs
-    trust: PeakWeight | None = None
+    peak_weight: PeakWeight | None = None
     """None counts all rows alike, which is what rows without any known pair do."""
     width: int = 600
     """Directions kept."""
@@ -128,19 +128,19 @@ class CanonicalCritic:
             return self.known
         free_x, free_y = self.pairs.free_x, self.pairs.free_y
         ones = self.views[0].x.new_ones(len(free_x))
-        trust = ones if self.trust is None else self.trust(plan)
+        counts = ones if self.peak_weight is None else self.peak_weight(plan)
         sizes = [view.y.shape[1] for view in self.views]
         expected = plan.apply(torch.cat([view.y[free_y] for view in self.views], 1))
-        partners = torch.split(expected * trust[:, None], sizes, 1)
-        load, n_pairs = plan.loads(trust) if own else None, float(trust.sum())
-        none, found = trust.new_zeros(()), []
+        partners = torch.split(expected * counts[:, None], sizes, 1)
+        load, n_pairs = plan.loads(counts) if own else None, float(counts.sum())
+        none, found = counts.new_zeros(()), []
         for view, partner, known in zip(self.views, partners, self.known, strict=True):
             left, right = view.x[free_x], view.y[free_y]
             squares = none, none
             if load is not None:
-                squares = weighted_square(left, trust), weighted_square(right, load)
+                squares = weighted_square(left, counts), weighted_square(right, load)
             soft = Moments(left.T @ partner, *squares, n_pairs)
-            found.append(soft.plus(known) if self.trust is not None else blend(soft, known))
+            found.append(soft.plus(known) if self.peak_weight is not None else blend(soft, known))
         return found
 
 

@@ -225,7 +225,7 @@ class _Search:
             rounds = _grow(critic, self.clues, temperatures)
             last = rounds[-1].step
         elif len(pairs.known) or self.start is not None:
-            rounds = _refine(critic, self.views, self.clues, self.start)
+            rounds = _few_turns(critic, self.views, self.clues, self.start)
         plan = rounds[-1].plan if rounds else profile_plan(self.clues, pairs)
         parts, dependence = critic(plan, last)
         return (
@@ -301,7 +301,7 @@ def profile_plan(clues: Clues, pairs: Pairs) -> DensePlan:
     return mean_plan([before, after.plan])
 
 
-def _refine(
+def _few_turns(
     critic: CanonicalCritic, views: Sequence[View], clues: Clues, start: DensePlan | None
 ) -> list[Round]:
     """Rounds from profiles and a handful of known pairs, or from a start that was given."""

@@ -43,7 +43,7 @@ Choice = TypeVar("Choice", bound=Hashable)
 class HeldOut:
     """Known pairs in parts that are held out in turn; all pairs of a row of x are in one part."""
 
-    parts: list[tuple[Tensor, Tensor]]
+    folds: list[tuple[Tensor, Tensor]]
     """Pairs (k, 2) and their weights."""
     decoys: tuple[Tensor, Tensor]
     """Free rows of x and of y that are ranked beside the held-out ones."""
@@ -52,7 +52,7 @@ class HeldOut:
     def used(self) -> tuple[Tensor, Tensor]:
         """The rows of x and of y that occur, sorted."""
         x, y = (
-            torch.unique(torch.cat([*(p[:, side] for p, _ in self.parts), self.decoys[side]]))
+            torch.unique(torch.cat([*(p[:, side] for p, _ in self.folds), self.decoys[side]]))
             for side in (0, 1)
         )
         return x, y
@@ -64,7 +64,7 @@ class HeldOut:
                 torch.stack([torch.searchsorted(used[s], p[:, s].contiguous()) for s in (0, 1)], 1),
                 weights,
             )
-            for p, weights in self.parts
+            for p, weights in self.folds
         ]
         decoys = [torch.searchsorted(used[side], self.decoys[side]) for side in (0, 1)]
         return HeldOut(parts, (decoys[0], decoys[1]))
@@ -112,7 +112,7 @@ def choose_values(
     return clearly_best(errors, default)
 
 
-def choose_ridge(
+def choose_ridge_factor(
     views: Sequence[View],
     pairs: Pairs,
     solve: Callable[[float], Solve],
@@ -226,8 +226,8 @@ def _folds(
     views: Sequence[View], held: HeldOut, solve: Solve
 ) -> Iterator[tuple[list[Part], Tensor]]:
     """Held-out pairs, MAX_HELD at most, each time with the maps that the other parts make."""
-    moments = [[moments_of(view, *pairs) for view in views] for pairs in held.parts]
-    for number, (every, _) in enumerate(held.parts):
+    moments = [[moments_of(view, *pairs) for view in views] for pairs in held.folds]
+    for number, (every, _) in enumerate(held.folds):
         others = [other for other in range(len(moments)) if other != number]
         parts = []
         for view in range(len(views)):

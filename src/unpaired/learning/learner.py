@@ -21,7 +21,7 @@ from unpaired.alignment.alternation import alternate
 from unpaired.alignment.critics import CanonicalCritic, PeakWeight, Step, moments_of
 from unpaired.learning.cross_validation import (
     Solve,
-    choose_ridge,
+    choose_ridge_factor,
     choose_temperature,
     choose_values,
     held_out_pairs,
@@ -67,7 +67,7 @@ class LearnerConfig:
     """Of the first and the last step, in standard deviations of the scores; geometric between."""
     warm_rounds: int = 3
     """Steps that a start stands for."""
-    trust: PeakWeight = PeakWeight()
+    peak_weight: PeakWeight = PeakWeight()
     towers: TowerConfig = TowerConfig()
     n_towers: int = 2
     """Pairs of networks; their scores are averaged with those of the closed forms."""
@@ -137,7 +137,7 @@ class LearnedCritic:
         if plan is not None:
             expected = torch.arange(len(pairs.free_x), device=known.device) + len(inputs[1])
             known = torch.cat([known, torch.stack([pairs.free_x, expected], 1)])
-            weights = torch.cat([weights, config.soft_share * config.trust(plan)])
+            weights = torch.cat([weights, config.soft_share * config.peak_weight(plan)])
             inputs[1] = torch.cat([inputs[1], plan.apply(inputs[1][pairs.free_y])])
         seen = replace(view, x=inputs[0], y=inputs[1])
         width = min(config.tower_latent, config.width)
@@ -199,11 +199,11 @@ def learn(
     ]
     ridge = config.ridge
     if not config.keeps_ridge:
-        ridge *= choose_ridge(views, pairs, lambda f: solver(f * config.ridge), rng)
+        ridge *= choose_ridge_factor(views, pairs, lambda f: solver(f * config.ridge), rng)
     heat = choose_temperature(views, pairs, solver(ridge), rng)
     held = held_out_pairs(views, pairs, solver(ridge), rng)
     ridges = (config.linear_ridge, 0.0)
-    closed = CanonicalCritic(views, pairs, config.trust, config.width, ridges, even=False)
+    closed = CanonicalCritic(views, pairs, config.peak_weight, config.width, ridges, even=False)
     critic = LearnedCritic(closed, config, seed, note)
     last = Step(
         config.temperatures[1], ridge, belief=config.belief, networks=config.towers.n_epochs > 0

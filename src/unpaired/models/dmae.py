@@ -23,7 +23,7 @@ from unpaired.models.translating import TranslatingEstimator
 from unpaired.nets.autoencoder import pick_device
 from unpaired.plans.plan import DensePlan, Plan, hard_plan, make_pairs, plan_of
 from unpaired.problem.given_start import Start, check_start
-from unpaired.problem.merging import one_to_one
+from unpaired.problem.merging import merged_partners
 from unpaired.problem.problem import MANY_TO_ONE, ONE_TO_ONE, RELATIONS, check_problem
 from unpaired.spaces.readout import Reading, numbered, read_scores, to_match
 from unpaired.spaces.solution import Solution
@@ -32,7 +32,7 @@ from unpaired.trust.names import covered_share, judge_names
 from unpaired.trust.verdict import judge
 from unpaired.types import FloatArray, IntArray, Match, Verdict
 
-FEW_ROWS = 64
+FEW_KNOWN = 64
 """Below so many rows of x with a known partner, the matching engine gives the start."""
 LEAST_ROWS = 8
 """Below so many, what the engine finds is the answer: nothing more can be learned from them."""
@@ -195,7 +195,9 @@ class DMAE(TranslatingEstimator):
         own = {field: given[name] for name, field in names.items() if name in given}
         return LearnerConfig(
             towers=TowerConfig(**towers),
-            trust=PeakWeight(given["soft_weight"]) if "soft_weight" in given else PeakWeight(),
+            peak_weight=PeakWeight(given["soft_weight"])
+            if "soft_weight" in given
+            else PeakWeight(),
             keeps_ridge="ridge" in given,
             **own,
         )
@@ -227,7 +229,7 @@ class DMAE(TranslatingEstimator):
             named = match_many_to_one(problem, derive_rng(self.seed_, "match"))
             pairs = make_pairs(named.pairs, len(x), len(y), self._device, many_to_one=True)
             self.notes_.append("Classes were named by the matching engine, and learned from that.")
-        elif wanted and not many and n_owners < FEW_ROWS:
+        elif wanted and not many and n_owners < FEW_KNOWN:
             if n_owners < LEAST_ROWS:
                 self._refuse(LEARNING, f"with fewer than {LEAST_ROWS} known pairs")
             found, kept = self._engine(x, y, known)
@@ -272,7 +274,7 @@ class DMAE(TranslatingEstimator):
 
     def _engine(self, x: FloatArray, y: FloatArray, known: IntArray) -> tuple[Alignment, IntArray]:
         """What the matching engine finds, and the rows of y that it saw."""
-        rows, kept, pairs = one_to_one(y, known)
+        rows, kept, pairs = merged_partners(y, known)
         return solve(check_problem(x, rows, pairs), derive_seed(self.seed_, "match")), kept
 
     def _take(

@@ -7,7 +7,7 @@ import numpy as np
 from unpaired.types import FloatArray, IntArray
 
 
-def one_to_one(y: FloatArray, known: IntArray) -> tuple[FloatArray, IntArray, IntArray]:
+def merged_partners(y: FloatArray, known: IntArray) -> tuple[FloatArray, IntArray, IntArray]:
     """Y with partners of one row of x merged, the rows of y that stay, and pairs of those.
 
     Partners of one row of x, as five captions of an image, become one row: their mean, in the place
