@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import sys
 import time
 from collections import defaultdict
 from dataclasses import fields, replace
@@ -23,7 +24,7 @@ import numpy as np
 
 from benchmarks import unseen
 from benchmarks.problems import Array, _read
-from unpaired.alignment import profiles, refinement, search
+from unpaired.alignment import components, profiles, refinement, search
 from unpaired.evaluation.retrieval import foscttm
 from unpaired.matching import align
 from unpaired.trust import flips
@@ -31,7 +32,10 @@ from unpaired.trust import flips
 CONFIGS: dict[str, tuple[ModuleType, str]] = {
     "search": (search, "SEARCH"),
     "refinement": (refinement, "REFINEMENT"),
+    "components": (components, "COMPONENTS"),
 }
+BOUND = {"n_near"}
+"""Fields that a function has taken as its default when it was made."""
 SINGLE: dict[str, tuple[ModuleType, str]] = {
     name: (profiles, name) for name in ("N_SCALES", "N_SMOOTHINGS")
 } | {"HUB_SHARE": (search, "HUB_SHARE"), "flips TEMPERATURE": (flips, "TEMPERATURE")}
@@ -69,6 +73,8 @@ def changes() -> dict[str, tuple[ModuleType, str, object]]:
     for label, (module, name) in CONFIGS.items():
         config = getattr(module, name)
         for field in fields(config):
+            if field.name in BOUND:
+                continue
             value = getattr(config, field.name)
             for word, factor in (("half", 0.5), ("double", 2.0)):
                 new = _scaled(value, factor, field.name in SHARES)
@@ -137,14 +143,22 @@ def main() -> None:
         code, default = unseen.commit(), {"default": (search, "SEARCH", search.SEARCH)}
         for change, (module, name, value) in (default | changes()).items():
             before = getattr(module, name)
-            setattr(module, name, value)
+            holders = [m for m in modules() if getattr(m, name, None) is before]
+            for holder in holders:
+                setattr(holder, name, value)
             for task in TASKS:
                 if (change, task) not in done:
                     error, spent = measure(task, options.rows)
                     row = {"change": change, "task": task, "rows": options.rows, "commit": code}
                     writer.writerow(row | {"foscttm": round(error, 5), "seconds": round(spent, 3)})
                     handle.flush()
-            setattr(module, name, before)
+            for holder in holders:
+                setattr(holder, name, before)
+
+
+def modules() -> list[ModuleType]:
+    """The package's modules that are loaded."""
+    return [module for name, module in sys.modules.items() if name.startswith("unpaired")]
 
 
 if __name__ == "__main__":
