@@ -118,8 +118,7 @@ class DMAE(TranslatingEstimator):
             pairs: None, "aligned", or a (k, 2) array of (row of x, row of y). A row may occur in
                 several pairs, as an image with five captions does.
             start: Partner of each row of x to begin from, -1 = none, or a plan (n_x, n_y) of
-                weights >= 0. By default known pairs, or what ``unpaired.match`` finds where there
-                are hardly any.
+                weights >= 0. By default known pairs, or what ``match`` finds where few are known.
             on_step: Called after each step with its entry of ``history_``.
         """
         check_choice(self.relation, "relation", RELATIONS)
