@@ -116,7 +116,7 @@ def section(folder: Path) -> str:
     for setting in config.settings:
         if any(record["key"]["setting"] == setting for record in records):
             parts += [table(config, records, setting, kind, usual), ""]
-    if kind == "ucl":
+    if kind == "ucl" and any("precision" in record["metrics"] for record in records):
         parts += [matching_table(config, records, usual), ""]
     return "\n".join(parts)
 
