@@ -51,6 +51,12 @@ def linear_view(x: torch.Tensor, y: torch.Tensor) -> View:
     return View(map_x, map_y, map_x(x), map_y(y))
 
 
+def noisy_view(rng, n: int, size: int, noise: float) -> View:
+    """Rows and noisy copies of them, row i of both belongs together."""
+    x = tensor(rng.standard_normal((n, size)))
+    return linear_view(x, x + noise * tensor(rng.standard_normal((n, size))))
+
+
 def solver(ridge: float):
     def solve(view: int, moments: Moments) -> Maps:
         size = ridge / max(moments.n_pairs, 1.0)
@@ -232,8 +238,7 @@ def test_the_noisier_the_pairs_the_warmer(rng):
 
 def test_decoys_stand_for_all_free_rows(monkeypatch, rng):
     """With fewer decoys than free rows each counts for several: the answer hardly changes."""
-    x = tensor(rng.standard_normal((400, 6)))
-    view = linear_view(x, x + 0.8 * tensor(rng.standard_normal((400, 6))))
+    view = noisy_view(rng, 400, 6, 0.8)
     pairs = pairs_of(400, 40)
     whole = choose_temperature([view], pairs, solver(2.0), generator())
     monkeypatch.setattr(cross_validation, "MAX_HELD", 60)
@@ -246,8 +251,7 @@ def test_decoys_stand_for_all_free_rows(monkeypatch, rng):
 
 def test_ranks_of_held_out_pairs_are_their_foscttm(rng):
     """By loops over pairs: the share of rows above a partner, both ways."""
-    x = tensor(rng.standard_normal((60, 5)))
-    view = linear_view(x, x + 0.7 * tensor(rng.standard_normal((60, 5))))
+    view = noisy_view(rng, 60, 5, 0.7)
     pairs, solve = pairs_of(60, 24), solver(2.0)
     held = hold_out(pairs, generator())
     assert held is not None
@@ -284,8 +288,7 @@ def test_any_known_partner_of_a_row_counts_as_named(rng):
 
 def test_all_free_rows_are_in_the_way_of_a_partner(monkeypatch, rng):
     """However few are drawn for the ranks."""
-    x = tensor(rng.standard_normal((300, 4)))
-    view = linear_view(x, x + 0.7 * tensor(rng.standard_normal((300, 4))))
+    view = noisy_view(rng, 300, 4, 0.7)
     pairs = pairs_of(300, 40)
     whole = held_out_pairs([view], pairs, solver(2.0), generator())
     monkeypatch.setattr(cross_validation, "MAX_HELD", 20)

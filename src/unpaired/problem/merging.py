@@ -8,7 +8,7 @@ from unpaired.types import FloatArray, IntArray
 
 
 def merged_partners(y: FloatArray, known: IntArray) -> tuple[FloatArray, IntArray, IntArray]:
-    """Y with partners of one row of x merged, the rows of y that stay, and pairs of those.
+    """Rows of y with partners of one row of x merged, which of y's rows stay, and their pairs.
 
     Partners of one row of x, as five captions of an image, become one row: their mean, in the place
     of the first. Of pairs that share a row of y the first is kept.
