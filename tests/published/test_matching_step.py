@@ -92,7 +92,11 @@ def grams(n, config, rng):
     """Gram matrices of permuted latents, all rows basis points, nothing known."""
     z_x, z_y, _ = permuted(n, rng)
     return Aligned(
-        gram(z_x, config.sigma2_x), gram(z_y, config.sigma2_y), torch.arange(n), n_known=0
+        gram(z_x, config.sigma2_x),
+        gram(z_y, config.sigma2_y),
+        torch.arange(n),
+        torch.arange(n),
+        n_known=0,
     )
 
 
@@ -133,16 +137,20 @@ def _ratio_by_loops(aligned, partner, of_basis, ridge):
     return alpha, 0.5 * alpha @ rise
 
 
-@pytest.mark.parametrize("n_y", [4, 25])
-def test_moments_are_those_of_the_aligned_gram_matrix(n_y, rng):
+@pytest.mark.parametrize(("n_y", "repeated"), [(4, False), (25, False), (4, True)])
+def test_moments_are_those_of_the_aligned_gram_matrix(n_y, repeated, rng):
     z_x, z_y = (torch.as_tensor(rng.standard_normal((n, 3))) for n in (30, n_y))
     known = tuple(torch.as_tensor(rng.standard_normal((6, 3))) for _ in range(2))
+    if repeated:  # the vectors of classes, once for each known pair
+        known = known[0], z_y[[2, 0, 2, 2, 0, 3]]
     aligned = align(z_x, z_y, known, PublishedConfig(n_basis=10), rng)
+    assert len(aligned.L) == n_y + (0 if repeated else 6)
     plan, weights = torch.as_tensor(rng.random((30, n_y))), torch.as_tensor(rng.random((10, 36)))
     L = aligned.of_plan(plan)
     everything = np.zeros((36, 6 + n_y))  # Pi written out
     everything[:6, :6], everything[6:, 6:] = np.eye(6), plan.numpy()
-    by_hand = everything @ aligned.L.numpy() @ everything.T
+    L_whole = gram(torch.cat([known[1], z_y]), PublishedConfig().sigma2_y).numpy()
+    by_hand = everything @ L_whole @ everything.T
     np.testing.assert_allclose(L.numpy(), by_hand[aligned.basis.numpy()])
     total, means, products = aligned.moments(plan, weights, aligned.rows(plan))
     assert float(total) == pytest.approx(float((weights * L).sum()))

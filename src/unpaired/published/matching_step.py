@@ -20,6 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from unpaired.math.copies import copies_of, first_copies
 from unpaired.math.density_ratio import fit_ratio
 from unpaired.plans.assignment import assign
 from unpaired.published.config import PublishedConfig
@@ -66,13 +67,16 @@ def start_plan(partner: IntArray | None, n_x: int, n_y: int, relation: str) -> F
 class Aligned:
     """Gram matrices of known and free rows, and L~ = Pi L Pi' with known entries of Pi held at 1.
 
-    Rows of x: the known pairs first, then the free rows; of y the same.
+    Rows of x: the known pairs first, then the free rows; of y the same. The vector of a class is
+    there once for each known pair, so that L is kept for rows that differ.
     """
 
     K: Tensor
     """(k + n_x, b) against the basis rows of x."""
     L: Tensor
-    """(k + n_y, k + n_y)."""
+    """(u, u) of the rows of y that differ,"""
+    place: Tensor
+    """(k + n_y,) which of them each row is."""
     basis: Tensor
     """(b,) numbers of the basis rows, those of known pairs first."""
     n_known: int
@@ -81,7 +85,8 @@ class Aligned:
         """Basis rows of Pi L for a relaxed Pi (n_x, n_y) of the free rows: (b, k) and (b, n_y)."""
         fixed = self.basis[self.basis < self.n_known]
         moving = self.basis[len(fixed) :] - self.n_known
-        rows = torch.cat([self.L[fixed], plan[moving] @ self.L[self.n_known :]])
+        free = plan[moving] @ self.L[self.place[self.n_known :]]
+        rows = torch.cat([self.L[self.place[fixed]], free])[:, self.place]
         return rows[:, : self.n_known], rows[:, self.n_known :]
 
     def of_plan(self, plan: Tensor) -> Tensor:
@@ -110,8 +115,8 @@ class Aligned:
 
     def dependence(self, partner: IntArray, config: PublishedConfig) -> float:
         """D of a rounded matching, for SMI with alpha fitted to it; rows left out do not count."""
-        full = np.concatenate([np.arange(self.n_known), np.where(partner < 0, -1, partner)])
-        full[self.n_known :] += np.where(partner < 0, 0, self.n_known)
+        known, place = np.arange(self.n_known), self.place.numpy()
+        full = np.concatenate([place[known], np.where(partner < 0, -1, place[partner + len(known)])])
         kept = np.flatnonzero(full >= 0)
         of_basis = np.flatnonzero(full[self.basis.numpy()] >= 0)
         rows = self.K[kept][:, of_basis]
@@ -134,7 +139,10 @@ def align(
     other = torch.cat([known[1], z_y]).cpu().to(dtype)
     basis = torch.as_tensor(np.sort(rng.permutation(len(rows))[: config.n_basis]))
     K = gram(rows, config.sigma2_x, rows[basis])
-    return Aligned(K, gram(other, config.sigma2_y), basis, len(known[0]))
+    first = first_copies(other.numpy())
+    group = copies_of(other.numpy())[0]
+    place = torch.as_tensor(np.argsort(group[first])[group])
+    return Aligned(K, gram(other[first], config.sigma2_y), place, basis, len(known[0]))
 
 
 def matching_step(
@@ -148,7 +156,8 @@ def matching_step(
     """Match rows of x to rows of y anew, from the previous matching (None: the uniform Pi).
 
     ``known`` are the latents of known pairs, row by row. A rounded matching whose D is below that
-    of the previous one is not taken. Cost per ascent step O((k + n_x) (k + n_y) n_basis).
+    of the previous one is not taken. Cost per ascent step O((k + n_x) (k + n_y) n_basis), memory
+    O((k + n_x + n_y) n_basis + u^2) where u rows of y differ.
     """
     aligned = align(z_x, z_y, known, config, rng)
     begin = start_plan(partner, len(z_x), len(z_y), config.relation)
