@@ -116,7 +116,9 @@ class Aligned:
     def dependence(self, partner: IntArray, config: PublishedConfig) -> float:
         """D of a rounded matching, for SMI with alpha fitted to it; rows left out do not count."""
         known, place = np.arange(self.n_known), self.place.numpy()
-        full = np.concatenate([place[known], np.where(partner < 0, -1, place[partner + len(known)])])
+        full = np.concatenate(
+            [place[known], np.where(partner < 0, -1, place[partner + len(known)])]
+        )
         kept = np.flatnonzero(full >= 0)
         of_basis = np.flatnonzero(full[self.basis.numpy()] >= 0)
         rows = self.K[kept][:, of_basis]
