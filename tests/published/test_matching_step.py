@@ -137,6 +137,18 @@ def _ratio_by_loops(aligned, partner, of_basis, ridge):
     return alpha, 0.5 * alpha @ rise
 
 
+def test_the_dependence_of_a_matching_counts_known_pairs_and_not_rows_left_out(rng):
+    config = PublishedConfig(dependence="ukta", n_basis=36)
+    z_x, z_y = (torch.as_tensor(rng.standard_normal((n, 3))) for n in (30, 4))
+    known = torch.as_tensor(rng.standard_normal((6, 3))), z_y[[2, 0, 2, 2, 0, 3]]
+    partner = rng.integers(-1, 4, 30)
+    found = align(z_x, z_y, known, config, rng).dependence(partner, config)
+    x = torch.cat([known[0], z_x[partner >= 0]])
+    y = torch.cat([known[1], z_y[partner[partner >= 0]]])
+    expected = gram(x, config.sigma2_x) * gram(y, config.sigma2_y)
+    assert found == pytest.approx(float(expected.mean()))
+
+
 @pytest.mark.parametrize(("n_y", "repeated"), [(4, False), (25, False), (4, True)])
 def test_moments_are_those_of_the_aligned_gram_matrix(n_y, repeated, rng):
     z_x, z_y = (torch.as_tensor(rng.standard_normal((n, 3))) for n in (30, n_y))
