@@ -244,12 +244,13 @@ def _distinct(problem: Problem) -> Problem:
 def solve_softly(problem: Problem, rng: np.random.Generator) -> Solution:
     """The soft alignment of a problem; where it has many rows, of one sample or of several.
 
-    A refined map that is kept is settled on all rows. Another sample is searched while nothing was
-    kept though something spoke for it.
+    A refined map that is kept is settled on all rows. Another sample is searched, or the same rows
+    again where they are few (``refine``), while nothing was kept though something spoke for it.
     """
     sampled = max(len(problem.x), len(problem.y)) > SOFT_ROWS
-    for _ in range(N_SAMPLES if sampled else 1):
-        solution = _align_sample(problem, rng)
+    n_samples, n_searches = (N_SAMPLES, 1) if sampled else (1, REFINEMENT.n_searches)
+    for _ in range(n_samples):
+        solution = _align_sample(problem, n_searches, rng)
         if solution.kind == REFINED:
             x, y = (torch.as_tensor(rows, dtype=torch.float32) for rows in (problem.x, problem.y))
             return replace(solution, space=settled(solution.space, x, y, problem.known, rng))
@@ -258,7 +259,7 @@ def solve_softly(problem: Problem, rng: np.random.Generator) -> Solution:
     return solution
 
 
-def _align_sample(problem: Problem, rng: np.random.Generator) -> Solution:
+def _align_sample(problem: Problem, n_searches: int, rng: np.random.Generator) -> Solution:
     """The soft alignment of a sample of the rows, or of all where they are few."""
     needed_x, needed_y = problem.known.T
     rows_x = _sample(len(problem.x), needed_x, problem.weights[0], rng)
@@ -277,6 +278,7 @@ def _align_sample(problem: Problem, rng: np.random.Generator) -> Solution:
         known=known,
         similarity=None if side is None else torch.as_tensor(side.block(rows_x, rows_y)).float(),
         starts=None if start is None else {start.name: start.block(rows_x, rows_y)},
+        n_searches=n_searches,
     )
 
 

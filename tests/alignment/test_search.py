@@ -75,7 +75,7 @@ def test_groups_are_found_without_a_single_pair(seed):
 @pytest.mark.parametrize(("count", "n_rounds"), [(0, 1), (4, 4), (7, 4), (8, 14), (20, 14)])
 def test_how_many_pairs_are_known_decides_the_schedule(count, n_rounds, rng):
     x, y = copies(rng, 80)
-    found = align_softly(x, y, rng, known=paired(count), refines=False)
+    found = align_softly(x, y, rng, known=paired(count), n_searches=0)
     assert len(found.history) == n_rounds
     assert found.kind == ("known pairs" if count else "profiles")
     assert found.temperature == READ_TEMPERATURES[found.kind]
@@ -86,7 +86,7 @@ def test_known_pairs_help_rows_that_are_not_among_them(seed):
     errors = []
     for count in (4, 8, 30):
         x, y = copies(np.random.default_rng([seed, 5]))
-        found = align_softly(x, y, np.random.default_rng(0), known=paired(count), refines=False)
+        found = align_softly(x, y, np.random.default_rng(0), known=paired(count), n_searches=0)
         errors.append(foscttm(found.space.scores(x[30:], y[30:]).numpy()))
     assert errors[2] < 0.1
     assert errors[2] <= errors[1] + 0.02
@@ -127,7 +127,7 @@ def test_side_information_decides_where_geometry_does_not(seed):
     side = (side - side.mean()) / side.std()
     errors = [
         foscttm(
-            align_softly(x, y, np.random.default_rng(0), similarity=given, refines=False)
+            align_softly(x, y, np.random.default_rng(0), similarity=given, n_searches=0)
             .space.scores(x, y)
             .numpy()
         )
@@ -151,7 +151,7 @@ def test_refinement_is_kept_where_both_sides_are_one_geometry(seed):
     assert note.startswith("Refinement on random samples was kept")
     assert found.evidence.surprise >= REFINEMENT.surprise
     assert foscttm(found.space.scores(x, y).numpy()) < 0.01
-    plain = align_softly(x, y, np.random.default_rng(0), refines=False)
+    plain = align_softly(x, y, np.random.default_rng(0), n_searches=0)
     assert plain.kind == "profiles"
     assert plain.notes == []
     assert np.isnan(plain.evidence.confirmed)

@@ -31,48 +31,35 @@ class ComponentConfig:
     n_pairings: int = 8
     """Assignments that compete to pair the components, from other plans."""
     skew: float = 3.0
-    """Weight of how skewed a component is, beside how it lies to one other;"""
-    told: float = 3.0
-    """and of what an alignment says of two components, where it is asked."""
+    """Weight of how skewed a component is, beside how it lies to one other."""
 
 
 COMPONENTS = ComponentConfig()
 
 
 def component_starts(
-    x: Float32,
-    y: Float32,
-    rng: np.random.Generator,
-    cross: Float32 | None = None,
-    *,
-    at_random: bool = False,
+    x: Float32, y: Float32, rng: np.random.Generator, *, at_random: bool = False
 ) -> Iterator[Float32]:
     """Products (r_x, r_y) of rows of both sides, expected if their components are paired.
 
-    Each of length 1, from another decomposition of the rows x (n_x, r_x) and y (n_y, r_y). With
-    ``cross``, the products that an alignment names, two of each: the second pairing hears what the
-    alignment says of two components. ``at_random`` pairs at random: what such axes alone reach.
+    Each of length 1, from another decomposition of the rows x (n_x, r_x) and y (n_y, r_y).
+    ``at_random`` pairs components at random: what such axes alone reach.
     """
     sides = [_whitened(rows) for rows in (x, y)]
     for _ in range(COMPONENTS.n_starts):
-        axes = [independent_axes(white, rng) for white, _, _ in sides]
-        left, right = (back @ axis for (_, _, back), axis in zip(sides, axes, strict=True))
+        axes = [independent_axes(white, rng) for white, _ in sides]
         if at_random:
-            partners = [_random_partner(axes[0].shape[1], axes[1].shape[1], rng)]
+            partner = _random_partner(axes[0].shape[1], axes[1].shape[1], rng)
         else:
             grams = [
                 topic_gram(white @ axis, rows)
-                for (white, _, _), axis, rows in zip(sides, axes, (x, y), strict=True)
+                for (white, _), axis, rows in zip(sides, axes, (x, y), strict=True)
             ]
-            partners = [pair_components(grams[0], grams[1], rng)]
-            if cross is not None:
-                ways = [way @ axis for (_, way, _), axis in zip(sides, axes, strict=True)]
-                told = COMPONENTS.told * _standardised(ways[0].T @ cross @ ways[1])
-                partners.append(pair_components(grams[0], grams[1], rng, told))
-        for partner in partners:
-            paired = np.flatnonzero(partner >= 0)
-            found = left[:, paired] @ right[:, partner[paired]].T
-            yield np.asarray(found / max(float(np.linalg.norm(found)), 1e-30), dtype=np.float32)
+            partner = pair_components(grams[0], grams[1], rng)
+        paired = np.flatnonzero(partner >= 0)
+        left, right = (back @ axis for (_, back), axis in zip(sides, axes, strict=True))
+        cross = left[:, paired] @ right[:, partner[paired]].T
+        yield np.asarray(cross / max(float(np.linalg.norm(cross)), 1e-30), dtype=np.float32)
 
 
 def independent_axes(white: FloatArray, rng: np.random.Generator) -> FloatArray:
@@ -106,22 +93,15 @@ def topic_gram(components: FloatArray, rows: Float32) -> FloatArray:
     others = ~np.eye(len(gram), dtype=bool)
     if others.any():
         gram = (gram - gram[others].mean()) / max(float(gram[others].std()), 1e-30)
-    np.fill_diagonal(gram, COMPONENTS.skew * _standardised((components**3).mean(0)))
+    skew = (components**3).mean(0)
+    skew = (skew - skew.mean()) / max(float(skew.std()), 1e-30)
+    np.fill_diagonal(gram, COMPONENTS.skew * skew)
     return gram
 
 
-def pair_components(
-    gram_x: FloatArray,
-    gram_y: FloatArray,
-    rng: np.random.Generator,
-    told: FloatArray | None = None,
-) -> IntArray:
-    """The component of y for each of x, -1 where there are more of them; the best of several.
-
-    Best by how they lie to each other and, if it is given, by what is ``told`` (r_x, r_y) of two.
-    """
+def pair_components(gram_x: FloatArray, gram_y: FloatArray, rng: np.random.Generator) -> IntArray:
+    """The component of y for each of x, -1 where there are more of them; the best of several."""
     r_x, r_y = len(gram_x), len(gram_y)
-    told = np.zeros((r_x, r_y)) if told is None else told
 
     def vertex(gradient: FloatArray) -> FloatArray:
         return partner_matrix(_assigned(gradient), r_y)
@@ -133,17 +113,9 @@ def pair_components(
             some = _random_partner(r_x, r_y, rng)
             start *= 0.5
             start[some >= 0, some[some >= 0]] += 0.5
-        partner = _assigned(ascend(gram_x, gram_y, start, vertex, 30, 1e-6, told)[0])
-        reached = alignment(gram_x, gram_y, partner) + float(
-            (told * partner_matrix(partner, r_y)).sum()
-        )
-        found.append((reached, partner))
+        partner = _assigned(ascend(gram_x, gram_y, start, vertex, 30, 1e-6)[0])
+        found.append((alignment(gram_x, gram_y, partner), partner))
     return max(found, key=lambda one: one[0])[1]
-
-
-def _standardised(values: FloatArray) -> FloatArray:
-    """The values around zero, with standard deviation one."""
-    return np.asarray((values - values.mean()) / max(float(values.std()), 1e-30))
 
 
 def _assigned(scores: FloatArray) -> IntArray:
@@ -160,11 +132,10 @@ def _random_partner(r_x: int, r_y: int, rng: np.random.Generator) -> IntArray:
     return np.where(partner < r_y, partner, -1)
 
 
-def _whitened(rows: Float32) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """The rows (n, r) with unit covariance, and the matrices (d, r) that lead there and back."""
+def _whitened(rows: Float32) -> tuple[FloatArray, FloatArray]:
+    """The rows (n, r) with unit covariance, and the matrix that takes directions back, (d, r)."""
     centred = np.asarray(rows, dtype=np.float64) - rows.mean(0, dtype=np.float64)
     left, lengths, right = np.linalg.svd(centred, full_matrices=False)
     kept = lengths > 1e-6 * max(float(lengths[0]), 1e-300)
     root = len(rows) ** 0.5
-    deviations = lengths[kept] / root
-    return left[:, kept] * root, right[kept].T / deviations, right[kept].T * deviations
+    return left[:, kept] * root, right[kept].T * (lengths[kept] / root)

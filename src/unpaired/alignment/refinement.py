@@ -59,9 +59,8 @@ class RefinementConfig:
     """rounds in which the rows then grow by a constant factor."""
     temperature: float = 0.3
     """Of the plans, in standard deviations of the cosines."""
-    n_runs: tuple[int, int] = (80, 40)
-    """At most, where a last round sees all rows, and with more rows, where runs cost more and fewer
-    find the way; fewer where"""
+    n_runs: int = 40
+    """At most; fewer where"""
     n_back: int = 10
     """so many of them end where the closest one did, which is"""
     settled: float = 0.92
@@ -87,11 +86,13 @@ class RefinementConfig:
     least_spread: float = 0.07
     """Standard deviation of closeness that is believed at least, for one row; closeness is a mean
     over rows, and this falls with the root of their number."""
+    n_searches: int = 2
+    """At most, from the same starts, one after another while the last one was"""
     promising: float = 1.8
-    """Standard deviations above runs from flipped starts from which on another sample of the rows
-    is searched, where there is one: nine in ten runs with noise or unrelated data stay below."""
+    """so many standard deviations above runs from flipped starts, and not kept: that of nine in ten
+    runs with noise or unrelated data is not, and the next search finds what this one missed;"""
     surprise: float = 4.0
-    """From so many on a rival search is made,"""
+    """from so many on a rival search is made,"""
     margin: float = 2.5
     """and so many above its end the answer is accepted, if that is another answer."""
     read_rank: int = 512
@@ -166,16 +167,21 @@ def refine(
     y: Tensor,
     pairs: Pairs,
     placed: tuple[Tensor, Tensor],
+    n_searches: int,
     rng: np.random.Generator,
 ) -> Refined:
     """Maps by the closest of many runs from an alignment, of more components where it is accepted.
 
-    ``placed`` are the free rows of both sides such that products are the scores to begin with.
+    ``placed`` are the free rows of both sides such that products are the scores to begin with. Of
+    so many searches another one is made only where the last one was promising.
     """
     wide = directions(x, y, REFINEMENT.read_rank, rng)
     view, sides, cross = beginning(wide, pairs, placed)
-    rotation = search(sides, first_starts(sides, cross, rng), rng)
-    surprise, accepted = compare_with_flips(replace(sides, known=None), rotation, rng)
+    for _ in range(n_searches):
+        rotation = search(sides, first_starts(sides, cross, rng), rng)
+        surprise, accepted = compare_with_flips(replace(sides, known=None), rotation, rng)
+        if accepted or surprise < REFINEMENT.promising:
+            break
     if not accepted:
         return Refined(view, rotation_parts(rotation, view.x), 0.0, surprise, accepted)
     rotation = search(sides, starts_near(rotation, rng), rng)  # right in part leads further
@@ -218,16 +224,10 @@ def sides_of(view: View, pairs: Pairs) -> Sides:
 
 
 def first_starts(sides: Sides, cross: Float32, rng: np.random.Generator) -> list[Float32]:
-    """Rotations to begin with: of an alignment's products, and of paired components.
-
-    Those whose pairing knows nothing of the alignment are joined with its products; for the others
-    the pairing hears it.
-    """
+    """Rotations to begin with: of an alignment's products, of paired components, and of both."""
     own = cross / max(float(np.linalg.norm(cross)), 1e-30)
-    found = list(component_starts(sides.x, sides.y, rng, cross))
-    return [
-        nearest_rotation(c) for c in (own, *(own + other for other in found[::2]), *found[1::2])
-    ]
+    found = list(component_starts(sides.x, sides.y, rng))
+    return [nearest_rotation(c) for c in (own, *(own + other for other in found), *found)]
 
 
 def starts_near(
@@ -250,8 +250,7 @@ def search(sides: Sides, starts: Sequence[Float32], rng: np.random.Generator) ->
     compared = sides.draw(REFINEMENT.n_compared, rng)
     runs: list[Float32] = []
     reached: list[float] = []
-    n_runs = REFINEMENT.n_runs[min(len(sides.x), len(sides.y)) > REFINEMENT.n_rows[1]]
-    for number in track(range(n_runs), "Refining on random samples"):
+    for number in track(range(REFINEMENT.n_runs), "Refining on random samples"):
         if number < len(starts):
             begin, n_steady = starts[number], REFINEMENT.n_steady
         else:

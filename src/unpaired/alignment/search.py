@@ -38,7 +38,7 @@ from unpaired.alignment.profiles import (
     relative_score,
     with_side_information,
 )
-from unpaired.alignment.refinement import directions, refine, settle
+from unpaired.alignment.refinement import REFINEMENT, directions, refine, settle
 from unpaired.alignment.starts import JOINT, OWN
 from unpaired.plans.plan import DensePlan, Pairs, dense_plan, make_pairs, mean_plan
 from unpaired.spaces.readout import held_out
@@ -123,13 +123,13 @@ def align_softly(
     known: IntArray | None = None,
     similarity: Tensor | None = None,
     starts: Mapping[str, FloatArray] | None = None,
-    refines: bool = True,
+    n_searches: int = REFINEMENT.n_searches,
 ) -> Solution:
     """Align the rows of x (n_x, d_x) and y (n_y, d_y), with no or few known pairs.
 
     ``similarity`` (n_x, n_y) is standardised side information that joins the profiles. ``starts``
     are plans (n_x, n_y) tried beside the profiles: one is used if it reaches the largest
-    dependence. Unless ``refines`` the alignment stays as it is. Cost O(n^2 (d + log n)).
+    dependence. With ``n_searches`` 0 the alignment is not refined. Cost O(n^2 (d + log n)).
     """
     pairs = make_pairs(known, len(x), len(y), x.device)
     views = {name: fit_view(name, x, y, rng) for name in track(VIEWS, "Fitting views")}
@@ -154,12 +154,12 @@ def align_softly(
     kind, notes, space = "known pairs" if len(pairs.known) else "profiles", [], None
     if len(pairs.known) >= GROWTH.least:
         search = replace(search, lengths=length_views(x, y, rng))
-        if refines and min(len(pairs.free_x), len(pairs.free_y)) >= ANSWERS.least_rows:
+        if n_searches and min(len(pairs.free_x), len(pairs.free_y)) >= ANSWERS.least_rows:
             search = replace(search, directions=[directions(x, y, ANSWERS.rank, rng)])
         parts, held = search.averaged(x, y, pairs, parts, rng)
         evidence = replace(evidence, held_out=held)
-    elif refines:
-        refined = refine(x, y, pairs, place_free(critic, parts), rng)
+    elif n_searches:
+        refined = refine(x, y, pairs, place_free(critic, parts), n_searches, rng)
         evidence = replace(
             evidence,
             confirmed=refined.confirmed,

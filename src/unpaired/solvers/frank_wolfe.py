@@ -79,27 +79,22 @@ def ascend(
     vertex: Vertex,
     max_iter: int,
     tol: float,
-    linear: FloatArray | float = 0.0,
 ) -> tuple[FloatArray, list[float], bool]:
-    """Frank-Wolfe: move to the vertex that the gradient points to, by the exact best length.
-
-    ``linear`` (n_x, n_y) adds the sum of its products with the plan to what is maximised.
-    """
+    """Frank-Wolfe: move to the vertex that the gradient points to, by the exact best length."""
     product = gram_x @ plan @ gram_y
-    trace = [float(((product + linear) * plan).sum())]
+    trace = [float((product * plan).sum())]
     for _ in range(max_iter):
-        gradient = 2.0 * product + linear
-        target = vertex(gradient)
+        target = vertex(product)
         target_product = gram_x @ target @ gram_y
         step, step_product = target - plan, target_product - product
-        slope = float((gradient * step).sum())
+        slope = 2.0 * float((product * step).sum())
         if slope <= tol * max(1e-300, abs(trace[-1])):
             return plan, trace, True
         curvature = float((step_product * step).sum())
         length = 1.0 if curvature >= 0 else min(1.0, -slope / (2.0 * curvature))
         plan = plan + length * step
         product = product + length * step_product
-        trace.append(float(((product + linear) * plan).sum()))
+        trace.append(float((product * plan).sum()))
     return plan, trace, False
 
 
