@@ -266,7 +266,9 @@ class _Search:
         """The mean of several answers by how they place known pairs, and where it places those.
 
         Pairs are held out in turn; the views are those chosen with all of them. A pair is placed by
-        the mean of answers that did not know it, and had no say in what each of them counts.
+        the mean of answers that did not know it, and had no say in what each of them counts. These
+        means without some pairs, made anyway, join the one of answers to all pairs: together they
+        count as much (bagging).
         """
         known, found, losses = pairs.known.cpu().numpy(), [], []
         n_folds = MORE_FOLDS if len(known) < FEW_PAIRS else N_FOLDS
@@ -280,15 +282,18 @@ class _Search:
             losses.append([log_ranks(self.space(one), known[fold], among) for one in answers])
             found.append((answers, among[1]))
         held: list[HeldPair] = []
+        bag: list[Part] = []
         for number, (answers, columns) in enumerate(found):
             weights = weights_by(np.hstack(losses[:number] + losses[number + 1 :]))
-            space = self.space(mean_parts(answers, weights, self.every))
+            mean = mean_parts(answers, weights, self.every)
+            bag += [replace(part, weight=part.weight / n_folds) for part in mean]
+            space = self.space(mean)
             rows, own = known[folds[number]].T
             scores = space.scores(x[rows], y[columns]).cpu().numpy().astype(np.float64)
             heat = READ_TEMPERATURES["known pairs"]
             held += held_out(scores, np.searchsorted(columns, own), heat)
         answers = self.answers(pairs, grown, ANSWERS.n_climbs, rng)
-        return mean_parts(answers, weights_by(np.hstack(losses)), self.every), tuple(held)
+        return mean_parts(answers, weights_by(np.hstack(losses)), self.every) + bag, tuple(held)
 
 
 def profile_plan(clues: Clues, pairs: Pairs) -> DensePlan:
