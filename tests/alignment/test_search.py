@@ -6,12 +6,15 @@ import torch
 from torch.nn.functional import normalize
 
 from unpaired.alignment.alternation import alternate
+from unpaired.alignment.answers import mean_parts
 from unpaired.alignment.critics import CanonicalCritic, Step
 from unpaired.alignment.profiles import profile_scores, profiles_of
 from unpaired.alignment.refinement import REFINEMENT
 from unpaired.alignment.search import (
     GROWTH,
     HANDFUL,
+    MORE_FOLDS,
+    N_FOLDS,
     N_NEAREST,
     READ_TEMPERATURES,
     SEARCH,
@@ -118,6 +121,26 @@ def test_a_pair_has_no_say_in_what_answers_count_where_it_is_held_out(rng, monke
     assert whole.shape == (6, 20)
     assert [losses.shape[1] for losses in without] == [13, 13, 14]
     assert sum(losses.sum() for losses in without) == pytest.approx(2.0 * whole.sum())
+
+
+@pytest.mark.parametrize(("count", "n_folds"), [(8, MORE_FOLDS), (30, N_FOLDS)])
+def test_fits_without_some_pairs_count_together_as_much_as_the_one_with_all(
+    count, n_folds, rng, monkeypatch
+):
+    made = []
+
+    def spy(answers, weights, views):
+        made.append(mean_parts(answers, weights, views))
+        return made[-1]
+
+    monkeypatch.setattr("unpaired.alignment.search.mean_parts", spy)
+    x, y = copies(rng, 80)
+    found = align_softly(x, y, rng, known=paired(count))
+    *without, whole = made
+    assert len(without) == n_folds
+    expected = [part.weight for part in whole]
+    expected += [part.weight / n_folds for parts in without for part in parts]
+    assert [part.weight for part in found.space.parts] == pytest.approx(expected)
 
 
 def test_side_information_decides_where_geometry_does_not(seed):
