@@ -38,8 +38,8 @@ measured and how long it takes, [Data](data.md) where the data come from.
 that are the same by construction are said once ("= CCA"). A figure with ± is the mean and the
 standard deviation of several seeds, one without is a single seed; two single seeds that differ by
 less than the spread of such figures differ by nothing. A dagger marks cells run by other code
-than that which wrote this page (`--redo-stale` runs them again); a cell is confirmed when the
-quickest cell of its method, run again by later code, gave the same figures to the last digit
+than that which wrote this page (`--redo-stale` runs them again); a cell is confirmed when another
+cell of its method, run again by later code, gave the same figures to the last digit
 (`--confirm-stale`). The image network behind the CIFAR-10 and Flickr8k features saw ImageNet
 labels, and the sentence network saw captions: "no labels" means none of the task's.
 

@@ -1,4 +1,4 @@
-"""Stale cells are confirmed by the quickest of their method, or stay stale."""
+"""Stale cells are confirmed by one of their method, or stay stale."""
 
 from unpaired.bench.cells import cells_file, read_cells, rewrite_cells
 from unpaired.bench.config import parse_config
@@ -51,6 +51,24 @@ def test_the_same_figures_confirm_a_method_and_others_do_not(tmp_path):
             assert record["metrics"] == fresh[key]["metrics"]
     assert found.keys() == fresh.keys()
     assert confirm_stale(config, tmp_path) == 0  # still other figures
+
+
+def test_the_cell_with_the_fewest_pairs_confirms_those_of_its_setting(tmp_path):
+    rows = {"settings": ["sup", "semi"], "methods": ["match", "cca"]}
+    config, file = parse_config({**CONFIG, **rows}), cells_file(tmp_path)
+    run_bench(config, tmp_path)
+
+    def slower(record):
+        few = record["key"]["row"] == "10%"
+        return {**record, "seconds": {"total": 2.0 if few else 1.0}}
+
+    aged(file, slower)
+    told = []
+    n_cells = len(read_cells(file)[0])
+    assert confirm_stale(config, tmp_path, tell=told.append) == n_cells
+    said = {line.split(" seed")[0] for line in told}
+    assert said <= {f"{s} 10% {m}" for s in ("sup", "semi") for m in ("match", "cca")}
+    assert len(said) == len(told) == n_cells / 2
 
 
 def test_cells_without_pairs_are_confirmed_apart(tmp_path):

@@ -1,4 +1,4 @@
-"""Stale cells whose figures today's code still gives: the quickest of each method is run again."""
+"""Stale cells whose figures today's code still gives: one of each method is run again."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ def confirm_stale(
     data_root: str | None = None,
     tell: Tell = lambda line: None,
 ) -> int:
-    """How many stale cells were confirmed: those of a method whose quickest one came out the same.
+    """How many stale cells were confirmed: those of a method of which one came out the same.
 
-    Stale cells of one method that the same code ran are looked at together, those without a pair
-    or label apart from the others, as they go another way. Where the quickest of
-    them, run again, gives the same figures to the last digit, all get today's digest and say by
+    Stale cells of one method and setting that the same code ran are looked at together, those
+    without a pair or label apart from the others, as they go another way. Where the one with the
+    fewest pairs (the quickest of those), for which methods ask the engine if they ever do, gives
+    the same figures to the last digit when run again, all get today's digest and say by
     which cell and which commit they were ``confirmed``; that the others would come out the same is
     then likely and not shown. Otherwise that cell is replaced, and the rest stays stale.
     """
@@ -37,13 +38,14 @@ def confirm_stale(
     records = read_cells(file)[0]
     for key, record in records.items():
         if key in cells and is_stale(record):
-            blind = row_value(record["key"]["row"]) == 0
-            alike = [record["key"]["method"], record.get("digest"), blind]
+            own = record["key"]
+            blind = row_value(own["row"]) == 0
+            alike = [own["method"], own["setting"], record.get("digest"), blind]
             groups.setdefault(json.dumps(alike, sort_keys=True), []).append(key)
     code, confirmed = repository_state(), 0
     for keys in groups.values():
-        quickest = min(keys, key=lambda key: float(records[key]["seconds"]["total"]))
-        cell, before = cells[quickest], records[quickest]
+        first = min(keys, key=lambda key: _cost(records[key]))
+        cell, before = cells[first], records[first]
         where = f"{cell.setting} {cell.row} {cell.method.label} seed {cell.seed}"
         after = execute(cell, data_root, str(out))[1]
         digest = cell_digest(cell.task, cell.key["method"])
@@ -60,6 +62,11 @@ def confirm_stale(
             tell(f"{where}: other figures, {len(keys) - 1} cells stay stale")
     rewrite_cells(file)
     return confirmed
+
+
+def _cost(record: Record) -> tuple[float, float]:
+    """What cells are ordered by: how much is known, and the seconds."""
+    return row_value(record["key"]["row"]), float(record["seconds"]["total"])
 
 
 def _stamper(keys: list[str], stamp: Record) -> Callable[[Record], Record]:

@@ -42,7 +42,7 @@ Confirm = Annotated[
     bool,
     typer.Option(
         "--confirm-stale",
-        help="Run the quickest stale cell of each method again; where it is the same, so are all.",
+        help="Run one stale cell of each method again; where it is the same, so are all.",
     ),
 ]
 Results = Annotated[Path, typer.Argument(help="Folder with results, or one above several.")]
